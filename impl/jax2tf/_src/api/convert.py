@@ -1,4 +1,4 @@
-"""`convert`: a JAX function as a function of TensorFlow tensors."""
+"""`convert`: makes a TensorFlow function of a JAX function."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def convert(
 ) -> Callable[..., PyTree]:
     """Makes a JAX function callable from TensorFlow: eagerly, in graphs, compiled.
 
-    The result takes what `fun_jax` takes, positional and keyword, with tensors at the leaves of the
-    arguments' pytrees, and gives the tree that `fun_jax` gives, of tf.Tensors. Dtypes follow JAX's
-    rules under the current jax_enable_x64: where they ask for it, arguments are cast. A function
-    that is jitted (`convert(jax.jit(f))`) is compiled with XLA by itself, unless enable_xla=False,
-    or unless it has an eigh or an svd, for which TensorFlow's kernels are faster. What jax.jit has
-    static stays a Python value, and each such value has a trace of its own.
+    The result takes the arguments of `fun_jax`, positional and keyword, with tensors at the leaves
+    of their pytrees, and returns the tree of `fun_jax`'s results, of tf.Tensors. Dtypes follow
+    JAX's rules under the current jax_enable_x64; arguments are cast if the rules require it. XLA
+    compiles a function that is jitted (`convert(jax.jit(f))`), unless enable_xla=False, or unless
+    it has an eigh or an svd, for which TensorFlow's kernels are faster. An argument that is static
+    in jax.jit stays a Python value, and each such value has a trace of its own.
 
     >>> import jax.numpy as jnp
     >>> f = convert(lambda x, scale: {"y": jnp.sin(x) * scale})
@@ -70,71 +70,73 @@ def convert(
     TensorShape([2, 3])
 
     Args:
-      fun_jax: what jax.jit takes or gives, with its static arguments; any callable object, and what
-        a library makes of jax.jit (equinox.filter_jit, flax.nnx.jit), to which everything that is
-        no array is left as it is.
+      fun_jax: any function or callable object that jax.jit takes; the result of jax.jit, with its
+        static arguments; or the result of a library's jit (equinox.filter_jit, flax.nnx.jit), to
+        which every leaf that is not an array is passed unchanged.
       polymorphic_shapes: a shape spec for all positional arguments; or a sequence with a pytree
-        prefix of specs for each; or a dict of such prefixes by the name of the parameter, which
-        keyword arguments have too. What has none has a known shape. A spec is None (the shape is
+        prefix of specs for each; or a dict of such prefixes by parameter name, also for keyword
+        arguments. An argument without a spec has a known shape. A spec is None (the shape is
         known), or text such as "b, ..." or "(b, 2*n + 1, _)", in which names stand for dimensions
-        that are at least 1, `_` for one that is known, and `...` for the rest; or what
-        jax.export.symbolic_shape gives. JAX takes `x.shape[0] == 1` for false where the dimension
-        has a name: what `fun_jax` does for such a size alone is not in the graph.
-      polymorphic_constraints: what may be assumed of the dimensions, as "b >= 8",
-        "mod(b, 4) == 0", "a <= 2*b", or a jax.export.SymbolicScope that holds such constraints.
-        Checked, like all that was assumed, when the function runs.
-      polymorphic_checks: whether graphs hold the checks of what was assumed of dimensions that are
-        unknown in the graph. Without them the result is undefined where an assumption fails; leave
-        them out for engines that have no Assert.
+        that are at least 1, `_` for a known dimension, and `...` for the rest; or a result of
+        jax.export.symbolic_shape. JAX treats `x.shape[0] == 1` as false if the dimension has a
+        name: code of `fun_jax` that only runs for that size is not in the graph.
+      polymorphic_constraints: assumptions about the dimensions, such as "b >= 8", "mod(b, 4) == 0",
+        "a <= 2*b", or a jax.export.SymbolicScope with such constraints. The function checks them,
+        like all assumptions, when it runs.
+      polymorphic_checks: whether graphs check the assumptions about dimensions that are unknown in
+        the graph. Without checks, the result is undefined if an assumption fails; omit them for
+        engines that have no Assert.
       with_gradient: whether TensorFlow can differentiate the result, by JAX's vjp of `fun_jax`.
         With False, differentiating raises a LookupError.
-      saved_gradient_order: up to which order tf.saved_model.save can save derivatives, given
-        tf.saved_model.SaveOptions(experimental_custom_gradients=True). Those above the first are
-        traced and lowered with the function itself, whether or not it is saved. In the restored
-        function, a derivative above that order raises tf.errors.InvalidArgumentError where it is
-        computed, and is NaN in what XLA compiles. tape.jacobian vectorises the highest order alone.
+      saved_gradient_order: the highest order of derivatives that tf.saved_model.save can save,
+        given tf.saved_model.SaveOptions(experimental_custom_gradients=True). Derivatives above the
+        first are traced and lowered with the function, whether or not it is saved. In the restored
+        function, a derivative above that order raises tf.errors.InvalidArgumentError when it is
+        computed, and is NaN in code that XLA compiles. tape.jacobian only vectorises the highest
+        order.
       enable_xla: whether TensorFlow's XLA ops may be used where no standard op has the semantics.
-      target: what will read the graph: "xla" (the default), "tensorflow" (standard ops alone, as
+      target: what will read the graph: "xla" (the default), "tensorflow" (only standard ops, as
         with enable_xla=False), "litert", "onnx", "openvino", "tfjs", "coreml", or a jax2tf.Target.
-        An engine gets its own ops for what JAX writes as many: softmax, gelu, mean and others.
-        Where it runs in TensorFlow, such a graph may differ from JAX where a number is NaN.
-      assume_finite: whether what guards NaN and infinity is left out, for smaller graphs. Where one
-        of them arrives all the same, the results are undefined.
-      large_constants: what becomes of captured arrays of more than 64 kB: "embed" has every graph
-        hold them, "refuse" raises a ConversionError, a function from the array to a tf.Variable
-        has the graphs read that; to save them, keep the variable on the module that is saved.
-      debug_callbacks: whether jax.debug.callback and jax.debug.print run. They give no values: with
-        False they are left out, and what XLA could not compile for them alone it compiles.
-      value_checks: what becomes of callbacks into Python whose values are used only where a check
-        fails (those of equinox.error_if, a branch that calls a function which raises, the case of a
-        jnp.where that a callback gives). "raise" calls them, which XLA cannot compile and engines
-        do not have; "drop" leaves the checks out; "nan" puts NaN where a check fails, the largest
-        number of an integer dtype, and True of bool.
-      eager_graphs: whether eager mode runs a function as one graph, a call of which costs less than
-        its ops: one of at least 50 equations from the first call on, one of at least 4 once it has
-        been called 8 times, with the same bits. What has side effects, calls Python or TensorFlow,
-        or has polymorphic shapes runs op by op all the same.
+        Engines get one op of their own for functions that JAX writes as many: softmax, gelu, mean
+        and others. In TensorFlow, such a graph may differ from JAX where a number is NaN.
+      assume_finite: whether guards against NaN and infinity are left out, for smaller graphs. The
+        results are undefined if a NaN or an infinity occurs.
+      large_constants: what becomes of captured arrays of more than 64 kB: "embed" stores them in
+        every graph, "refuse" raises a ConversionError, and a function from the array to a
+        tf.Variable makes graphs read that; to save the variable, keep it on the module that is
+        saved.
+      debug_callbacks: whether jax.debug.callback and jax.debug.print run. They return no values.
+        With False they are left out, and do not keep XLA from compiling the function.
+      value_checks: what becomes of Python callbacks whose values are used only if a check fails (in
+        equinox.error_if, a branch that calls a function which raises, the case of a jnp.where that
+        a callback returns). "raise" calls them, which XLA cannot compile and engines do not
+        support; "drop" leaves the checks out; "nan" returns NaN where a check fails, the largest
+        number of an integer dtype, and True for bool.
+      eager_graphs: whether eager mode runs a function as one graph, which costs less than its
+        single ops: with at least 50 equations from the first call on, with at least 4 equations
+        after 8 calls, with the same bits. Functions with side effects, with calls into Python or
+        TensorFlow, or with polymorphic shapes always run op by op.
       native_serialization: whether the result is one XlaCallModule op that holds the function's
-        StableHLO, as JAX itself compiles it. Only XLA runs that. None means that it is where one of
-        the two options of it is given.
-      native_serialization_platforms: for which of "cpu", "cuda", "rocm" and "tpu" it is lowered;
-        None for the one that JAX runs on.
+        StableHLO, as JAX itself compiles it. Only XLA runs that op. None means True if one of the
+        two following options is given.
+      native_serialization_platforms: the platforms to lower for, of "cpu", "cuda", "rocm" and
+        "tpu"; None for the platform on which JAX runs.
       native_serialization_disabled_checks: safety checks to leave out, as made by
         jax2tf.DisabledSafetyCheck.platform() and .custom_call(target).
 
     Returns:
-      A function of the same name and documentation, to be called with tensors.
+      A function with the same name and documentation, to be called with tensors.
 
     Raises:
-      TypeError: `fun_jax` is not callable, or what switches something is neither True nor False.
+      TypeError: `fun_jax` is not callable, or a switch is neither True nor False.
       ValueError: `value_checks` is none of the three; native serialization with enable_xla=False or
-        with a target that has no XLA ops, or an option of it beside native_serialization=False; a
-        target that is not known, or one with XLA ops beside enable_xla=False.
+        a target without XLA ops, or one of its options with native_serialization=False; an unknown
+        target, or one with XLA ops and enable_xla=False.
 
-    The result raises, when called: TypeError for an argument that is no array, ValueError for one
-    whose shape is unknown or contradicts polymorphic_shapes (tf.errors.InvalidArgumentError where
-    only the run can tell), jax2tf.ConversionError for what has no lowering. Each names the argument
-    or the primitive and the line of `fun_jax` it comes from.
+    The result raises, when called: TypeError for an argument that is not an array, ValueError for
+    an argument whose shape is unknown or contradicts polymorphic_shapes (if that is known only at
+    run time, tf.errors.InvalidArgumentError), jax2tf.ConversionError for primitives without a
+    lowering. Each names the argument, or the primitive and its line of `fun_jax`.
     """
     option_checks.callable_(fun_jax, "jax2tf.convert: fun_jax")
     option_checks.switches(
@@ -186,8 +188,8 @@ def convert(
     def converted_fun(*args: PyTree, **kwargs: PyTree) -> PyTree:
         return conversion.call(args, kwargs)
 
-    # Not functools.wraps: tf.function would open a function that it gets as an argument down to
-    # what that wraps, and the names of a library's objects need not be texts.
+    # Not functools.wraps, because tf.function opens a function among its arguments down to the
+    # wrapped one, and the names of a library's objects need not be strings.
     converted_fun.__name__ = converted_fun.__qualname__ = function.name
     converted_fun.__doc__ = fun_jax.__doc__
     signature = function.parameters.signature_without_defaults()
@@ -197,21 +199,21 @@ def convert(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Conversion:
-    """One JAX function, to be lowered for one target: the stages of a conversion are its methods.
+    """One JAX function and one target; the stages of its conversion are methods.
 
     `trace` has JAX trace the function, `prepare` runs the passes over its jaxpr, `check` tests the
-    shapes of arguments, and `lower`, `lower_native` and `compile` give the ops. `call` runs the
-    stages on the arguments of a user, and `make_graph` on placeholders.
+    shapes of arguments, and `lower`, `lower_native` and `compile` return the results as ops. `call`
+    runs the stages on a user's arguments, and `make_graph` on placeholders.
 
     Attributes:
       function: the JAX function.
       tracer: makes and keeps its traces; several targets may share it.
       target: what reads the ops.
-      polymorphic_checks: whether graphs check what was assumed of dimensions.
+      polymorphic_checks: whether graphs check the assumptions about dimensions.
       with_gradient: whether TensorFlow can differentiate the results.
-      saved_gradient_order: up to which order derivatives can be saved.
+      saved_gradient_order: the highest order of derivatives that can be saved.
       eager_graphs: whether eager mode may run the function as one graph.
-      native: the options of native serialization; None where the ops are TensorFlow's.
+      native: the options of native serialization; None if the result consists of TensorFlow ops.
     """
 
     function: Function
@@ -251,11 +253,11 @@ class Conversion:
         kwargs: dict[str, PyTree],
         leaf: Callable[..., LeafOrArgument],
     ) -> tuple[Trace, list[LeafOrArgument]]:
-        """JAX's trace for these arguments, and `leaf(path, value, function)` of each leaf."""
+        """JAX's trace for these arguments, and `leaf(path, value, function)` for each leaf."""
         return self.tracer.trace(args, kwargs, leaf)
 
     def run(self, trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """The results of a trace of the function, or of its derivative, by the stage it needs."""
+        """The results of a trace of the function or its derivative, by the stage that it needs."""
         try:
             self._refuse_partitioned(trace)
             if self.native is not None:
@@ -278,12 +280,12 @@ class Conversion:
         if not self._is_compiled(trace):
             return self.lower(trace, tensors)
         compiled = trace.cached(("compiled", self.target), lambda: self.compile(trace))
-        # TensorFlow captures the arguments of a compiled function as if all around it were
-        # compiled: the gradient of a tf.cond does not find them then.
+        # TensorFlow captures the arguments of a compiled function as if all code around it were
+        # compiled; the gradient of a tf.cond then does not find them.
         return list(compiled(*in_graph.in_this_graph(tensors)))
 
     def _is_compiled(self, trace: Trace) -> bool:
-        """Whether XLA compiles the function because its user jitted it."""
+        """Whether XLA compiles the function because the user jitted it."""
         if not (self.target.enable_xla and self.function.is_jitted):
             return False
         on_host = CALLBACKS if trace.debug_callbacks else CALLBACKS_WITH_VALUES
@@ -296,10 +298,10 @@ class Conversion:
     def lower(
         self, trace: Trace, tensors: Sequence[tf.Tensor], observer: Observer | None = None
     ) -> list[tf.Tensor]:
-        """The results of a trace, in ops that the target takes.
+        """The results of a trace, in ops that the target supports.
 
         Args:
-          trace: the function, as `trace` gives it.
+          trace: the function, as `trace` returns it.
           tensors: one for each argument of the trace.
           observer: sees the equations and their ops.
         """
@@ -344,7 +346,7 @@ class Conversion:
         return call
 
     def make_graph(self, trace: Trace, observer: Observer) -> None:
-        """Lowers the trace to a graph that nobody keeps, before the eyes of `observer`."""
+        """Lowers the trace to a graph that is discarded; `observer` sees the lowering."""
 
         def body(*tensors: tf.Tensor) -> list[tf.Tensor]:
             return [tf.identity(result) for result in self.lower(trace, tensors, observer)]
@@ -361,7 +363,7 @@ class Conversion:
         """The results of `lower`, once the shapes of the arguments have been checked.
 
         Args:
-          trace: what is lowered.
+          trace: the trace to lower.
           tensors: one for each argument of the trace.
           lower: gets the tensors and the sizes of dimension variables.
         """
@@ -370,15 +372,15 @@ class Conversion:
         where = f"jax2tf.convert({self.name})"
         shapes = [dtypes.physical_shape(aval) for aval in trace.jaxpr.in_avals]
         solution = dims.solve(shapes, tensors, trace.path, where)
-        # The arguments of a vjp are those of its function, which were checked there.
+        # A vjp has the arguments of its function, which the function's call has checked.
         if not trace.paths:
             return lower(tensors, solution.values)
         checks = dims.check(solution, trace.assumptions, where, at_run_time=self.polymorphic_checks)
         if not checks:
             return lower(tensors, solution.values)
-        # What reads an argument whose shape is in question waits for the checks, and so does what
-        # reads a size: an op that fails for a wrong one would fail first. The results wait too,
-        # which may depend on nothing but what was assumed.
+        # Ops that read an argument of unchecked shape, or a size, wait for the checks: for a wrong
+        # size they would fail first. The results wait too, as they may depend on nothing but the
+        # assumptions.
         with tf.control_dependencies(checks):
             tensors = [
                 t if dims.is_static(shape) else tf.identity(t)
@@ -389,17 +391,17 @@ class Conversion:
                 for name, size in solution.values.items()
             }
         results = lower(tensors, values)
-        # With the arguments beside them, results that are constants are not folded: where a
-        # compiled function calls this one, only what its results are computed from is run.
+        # The arguments beside them keep constant results from being folded: if a compiled function
+        # calls this one, only the ops that its results depend on run.
         with tf.control_dependencies(checks):
             waiting: list[tf.Tensor] = tf.raw_ops.IdentityN(input=[*results, *tensors])
         return waiting[: len(results)]
 
 
 def _has_kernels(trace: Trace, target: Target) -> bool:
-    """Whether a function is run by TensorFlow's kernels, though its user jitted it."""
+    """Whether TensorFlow's kernels run a function, although the user jitted it."""
     by_kernels = target.wants(Optimization.EIGENVALUES_BY_KERNELS)
-    # A TPU has no kernels: all that it runs is compiled.
+    # A TPU has no kernels: everything on it is compiled.
     has_eigenvalues = not EIGENVALUES.isdisjoint(trace.primitives)
     return by_kernels and has_eigenvalues and not tf.config.list_logical_devices("TPU")
 
@@ -411,7 +413,7 @@ def _native_options(
     platforms: Sequence[str] | None,
     disabled_checks: Sequence[export.DisabledSafetyCheck],
 ) -> xla_call_module.Options | None:
-    # Each is read once: an iterator has no members the second time.
+    # Each is read once, because an iterator is empty the second time.
     if platforms is not None:
         platforms = xla_call_module.platforms_of(platforms)
     disabled_checks = xla_call_module.disabled_checks_of(disabled_checks)

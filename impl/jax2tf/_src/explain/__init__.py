@@ -1,1 +1,1 @@
-"""`explain`: what a JAX function becomes for each target. `profile`: what makes that slow."""
+"""`explain` shows the ops of a JAX function for each target; `profile` times a conversion."""

@@ -60,10 +60,10 @@ def _add_assume_finite(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints what a function becomes; the exit status is 1 where a target cannot take it."""
+    """Prints the explanation of a function; the exit status is 1 if a target cannot take it."""
     try:
         if options.html:
-            # Before the work, which may take long.
+            # Checked first, because the explanation may take long.
             _require_writable(Path(options.html))
         explanation = _called(explain, options)
     except Exception as error:
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def run_plan(options: argparse.Namespace) -> int:
-    """Prints the equations after each pass; the exit status is 1 where one cannot be lowered."""
+    """Prints the equations after each pass; the exit status is 1 if one cannot be lowered."""
     try:
         text, converts = _called(plan, options)
     except Exception as error:
@@ -85,7 +85,7 @@ def run_plan(options: argparse.Namespace) -> int:
 
 
 def _called(function: Callable[..., T], options: argparse.Namespace) -> T:
-    """The result of `explain` or `plan` for the arguments of a command line."""
+    """Calls `explain` or `plan` with the arguments of a command line."""
     params = checkpoints.load(options.params) if options.params else None
     fun, specs = command_line.function(options.function), command_line.specs(options.inputs)
     (signature,) = signatures_of(fun, params, specs)

@@ -1,4 +1,4 @@
-"""What `explain` found, as an object that prints itself."""
+"""The result of `explain`, as an object that prints itself."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from jax2tf._src.explain.report import Refusal, Report
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """What a function becomes for each target that was asked about.
+    """The reports on a function, one for each target.
 
     Attributes:
-      function: its name.
+      function: the name of the function.
       arguments: shape and dtype of each argument, by its path.
       results: shape and dtype of each result.
       reports: one for each target.
@@ -26,10 +26,10 @@ class Explanation:
     reports: tuple[Report, ...]
 
     def __getitem__(self, target: str) -> Report:
-        """The report of the target of that name.
+        """The report of the target with that name.
 
         Raises:
-          KeyError: it was not asked about; the message lists those that were.
+          KeyError: there is no report of it; the message lists the targets that have one.
         """
         for report in self.reports:
             if report.target == target:
@@ -39,7 +39,7 @@ class Explanation:
 
     @property
     def dynamic(self) -> tuple[str, ...]:
-        """The arguments and results whose shapes only the run can tell, as text."""
+        """The arguments and results whose shapes are known only at run time, as text."""
         named = [*self.arguments.items(), *((f"result {i}", s) for i, s in enumerate(self.results))]
         return tuple(f"{path}: {spec}" for path, spec in named if _is_dynamic(spec))
 
@@ -72,7 +72,7 @@ class Explanation:
         return targets
 
     def html(self) -> str:
-        """The explanation as one page that needs nothing else: no network, no script."""
+        """The explanation as one self-contained HTML page, without scripts."""
         return page.page(self, self._by_refusal())
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""What is known not to hold, from the ledger of limitations that the package carries as data.
+"""Reads the ledger of limitations, which the package contains as data.
 
 `python -m reports tables` writes the data.
 """
@@ -20,7 +20,7 @@ Use = tuple[str, frozenset[str]]
 
 
 def touching(uses: Iterable[Use], target: Target) -> tuple[Limitation, ...]:
-    """The limitations of a target that speak of one of the uses."""
+    """The limitations of a target that concern one of the uses."""
     used = list(uses)
     found = []
     for entry, where in _ledger():
@@ -33,7 +33,7 @@ def touching(uses: Iterable[Use], target: Target) -> tuple[Limitation, ...]:
 
 @functools.cache
 def _ledger() -> list[tuple[Limitation, frozenset[str]]]:
-    """Each entry with where it holds: names of op sets or of engines."""
+    """Each limitation, with the names of the op sets or engines that have it."""
     return [
         (
             Limitation(e["primitive"], tuple(e["dtypes"]), e["expect"], e["reason"]),

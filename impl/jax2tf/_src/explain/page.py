@@ -1,4 +1,4 @@
-"""An explanation as one HTML page: no script, nothing from outside."""
+"""Writes an explanation as one self-contained HTML page, without scripts."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ code { font: 13px/1.4 ui-monospace, monospace; } details { margin: .5rem 0; }
 summary { cursor: pointer; }
 """
 
-# A column of paths, which may break anywhere.
+# The title of a column of paths, which may break anywhere.
 _PLACE = "Where"
-# So many rows of a table are shown; what is left is summed up in one.
+# The number of rows of a table; one more row sums up the rest.
 _ROWS = 40
 
 
@@ -50,7 +50,7 @@ class Content(Protocol):
 
 
 def page(explanation: Content, refusals: Mapping[Refusal, Sequence[str]]) -> str:
-    """The page of an explanation, whose refusals are given with the targets that have them."""
+    """The page of an explanation; `refusals` has the targets of each refusal."""
     return "\n".join(_lines(explanation, refusals))
 
 

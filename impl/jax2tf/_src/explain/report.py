@@ -1,4 +1,4 @@
-"""A function for one target: its ops, what is refused, what is known not to hold."""
+"""The report on a function for one target: its ops, refusals and known limitations."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Refusal:
 
 @dataclasses.dataclass(frozen=True)
 class Limitation:
-    """What is known not to hold of a primitive for a target; the function may be touched by it.
+    """A known limitation of a primitive for a target, which may affect the function.
 
     Attributes:
       primitive: its name.
-      dtypes: those for which it was seen.
+      dtypes: the dtypes for which it was seen.
       expect: "error", "mismatch" or "crash".
       reason: what happens, and why.
     """
@@ -44,16 +44,16 @@ class Limitation:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What a function becomes for one target.
+    """The report on a function for one target.
 
     Attributes:
-      target: its name.
-      refusals: what cannot be lowered, all of it.
-      ops: how many ops there are of each type, those aside that compute nothing; a function that
-        several places call counts once.
-      lines: how many of them come from each line of the user's.
-      scopes: how many of them stand in each of the user's named scopes.
-      limitations: what is known of the primitives and dtypes that the function uses.
+      target: the name of the target.
+      refusals: all uses of primitives that cannot be lowered.
+      ops: the number of ops of each type, without ops that compute nothing; a function that several
+        places call counts once.
+      lines: the number of ops from each line of the user.
+      scopes: the number of ops in each named scope of the user.
+      limitations: the known limitations of the primitives and dtypes that the function uses.
     """
 
     target: str
@@ -70,5 +70,5 @@ class Report:
 
     @property
     def size(self) -> int:
-        """How many ops there are."""
+        """The number of ops."""
         return sum(self.ops.values())

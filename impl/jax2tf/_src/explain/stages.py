@@ -1,4 +1,4 @@
-"""`python -m jax2tf plan`: the equations of a function after each pass, and what lowers them."""
+"""`python -m jax2tf plan`: prints the equations after each pass, and what lowers them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from jax2tf._src.tracing.jaxprs import inner_jaxprs, is_jaxpr
 from jax2tf._src.tracing.tracer import Tracer
 from jax2tf._src.util.typing import Atom, Param, PyTree, aval_of
 
-# A param whose value takes more characters is not printed, and neither are these.
+# Params with a longer value are not printed, and neither are these.
 _LONGEST_PARAM = 24
 _NOT_PRINTED = registry.IGNORED_PARAMS - {"name"} | {
     "donated_invars",
@@ -79,18 +79,18 @@ class _Stages:
         self._last: list[str] = []
 
     def simplified(self, jaxpr: jex_core.ClosedJaxpr, is_lowered: bool) -> jex_core.ClosedJaxpr:
-        """The passes over what JAX traces; what rules trace later is not printed."""
+        """Runs the passes over JAX's trace, and prints them until `is_traced` is set."""
         if not is_lowered or self.is_traced:
             return pipeline.simplified(jaxpr, is_lowered)
         self._add("traced", list(self._lines(jaxpr.jaxpr)))
         return pipeline.simplified(jaxpr, is_lowered, seen=self.add)
 
     def add(self, name: str, jaxpr: jex_core.ClosedJaxpr) -> None:
-        """Prints the jaxpr after the pass of that name."""
+        """Prints the jaxpr after the pass with that name."""
         self._add(f"after {name}", list(self._lines(jaxpr.jaxpr)))
 
     def add_blocks(self, jaxpr: jex_core.Jaxpr, target: Target) -> None:
-        """Prints a jaxpr, and those inside of it, after each pass over equations."""
+        """Prints a jaxpr, with its inner jaxprs, after each pass over equations."""
         after: dict[str, dict[jex_core.Jaxpr, Block]] = {}
         for each in (jaxpr, *_inside(jaxpr)):
             pipeline.block_of(
@@ -124,7 +124,7 @@ class _Stages:
 
 
 class _Names:
-    """Names variables a, b, ..., z, aa, ab, ... in the order in which they are met."""
+    """Names variables a, b, ..., z, aa, ab, ... in the order in which they first occur."""
 
     def __init__(self) -> None:
         self._names: dict[jex_core.Var, str] = {}
@@ -165,7 +165,7 @@ def _params(eqn: jex_core.JaxprEqn) -> list[str]:
 
 
 def _shown(value: Param) -> str:
-    """The value of a param as text; nothing if it says little."""
+    """The value of a param as text; empty if the value says little."""
     if value is None or value is False or value == () or is_jaxpr(value) or callable(value):
         return ""
     text = str(value).replace(" ", "")
@@ -173,7 +173,7 @@ def _shown(value: Param) -> str:
 
 
 class _Rows:
-    """An observer of a lowering that writes down what lowers each equation."""
+    """An observer of a lowering that records what lowers each equation."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[str, str]] = []

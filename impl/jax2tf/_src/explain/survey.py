@@ -1,4 +1,4 @@
-"""Lowers a function for a target without running it, and goes on where something is refused."""
+"""Lowers a function for a target without running it, and continues after a refusal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def explain(
     assume_finite: bool = False,
     **kwargs: PyTree,
 ) -> Explanation:
-    """Tells what `fun_jax` becomes for each target, without running it.
+    """Explains what `fun_jax` becomes for each target, without running it.
 
     >>> import jax, jax.numpy as jnp
     >>> def model(x):
@@ -51,23 +51,22 @@ def explain(
 
     Args:
       fun_jax: as `jax2tf.convert` takes it.
-      *args: what describes its arguments: a jax.ShapeDtypeStruct, a tf.TensorSpec or an array at
+      *args: descriptions of its arguments: a jax.ShapeDtypeStruct, a tf.TensorSpec or an array at
         each leaf.
       target: a target as `jax2tf.convert` takes it, or several; None for all of jax2tf.TARGETS.
       polymorphic_shapes: as `jax2tf.convert` takes it.
       polymorphic_constraints: as `jax2tf.convert` takes it.
       assume_finite: as `jax2tf.convert` takes it.
-      **kwargs: what describes its keyword arguments.
+      **kwargs: descriptions of its keyword arguments.
 
     Returns:
-      An Explanation: a report for each target with all that cannot be lowered, where it comes from
-      and what to do; how many ops of which type there are, and from which lines. It prints as text;
-      `.html()` gives it as a page.
+      An Explanation: a report for each target with everything that cannot be lowered, its line and
+      the remedy; the number of ops of each type, and the lines that they come from. It prints as
+      text; `.html()` returns a page.
 
     Raises:
-      TypeError: `fun_jax` is not callable, or an argument is no array.
-      ValueError: a target that is not known; a shape that is unknown or contradicts
-        polymorphic_shapes.
+      TypeError: `fun_jax` is not callable, or an argument is not an array.
+      ValueError: an unknown target; a shape that is unknown or contradicts polymorphic_shapes.
     """
     option_checks.callable_(fun_jax, "jax2tf.explain: fun_jax")
     option_checks.switches("jax2tf.explain", assume_finite=assume_finite)
@@ -115,7 +114,7 @@ def _report(trace: Trace, conversion: Conversion) -> Report:
 
 
 class _Survey:
-    """Counts what equations are lowered to, and keeps what is refused."""
+    """Counts the ops of equations, and records refusals."""
 
     def __init__(self) -> None:
         self._ops: collections.Counter[str] = collections.Counter()
@@ -123,14 +122,14 @@ class _Survey:
         self._scopes: collections.Counter[str] = collections.Counter()
         self._refused: collections.Counter[Refusal] = collections.Counter()
         self._uses: dict[known.Use, None] = {}
-        # Line and scope of the equation under way: those of the innermost that has one.
+        # Line and scope of the current equation: those of the innermost equation that has one.
         self._line, self._scope = "", ""
 
     @contextlib.contextmanager
     def within(self, eqn: jex_core.JaxprEqn, lowered_by: str) -> Iterator[None]:
         del lowered_by
         around = self._line, self._scope
-        # What JAX's own functions bind has no line of the user's; what calls them may have one.
+        # Equations of JAX's own functions have no line of the user, but their callers may have one.
         self._line = compat.jaxprs.user_source(eqn) or self._line
         self._scope = "/".join(filter(None, (self._scope, compat.jaxprs.name_stack(eqn))))
         avals = [aval_of(v) for v in (*eqn.invars, *eqn.outvars)]

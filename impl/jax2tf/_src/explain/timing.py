@@ -1,4 +1,4 @@
-"""`profile`: where the time of a conversion goes, by its steps and by the user's lines."""
+"""`profile`: the time of a conversion, by its steps and by the lines of the user."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from jax2tf._src.util.typing import PyTree
 
 _NO_LINE = "(no line of yours)"
 
-# As many lines are printed.
+# The number of lines that are printed.
 _PRINTED = 20
 
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """What a line of the user's takes to lower.
+    """The time that the lowering of a user's line takes.
 
     Attributes:
       source: the line, as `file:line (function)`.
-      seconds: the time for its equations, without that for the lines that these call.
-      equations: how many were lowered; those of a function that is called twice count once.
-      ops: how many ops they became.
+      seconds: the time for its equations, without the lines that these call.
+      equations: the number of equations lowered; a function that is called twice counts once.
+      ops: the number of ops that they became.
     """
 
     source: str
@@ -49,15 +49,15 @@ class Line:
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
-    """Where the time of a conversion went.
+    """The time of a conversion, by steps and lines.
 
     Attributes:
-      function: its name.
+      function: the name of the function.
       target: the name of the target.
-      steps: seconds of each step, in their order: "trace" is JAX's, "prepare" looks for what
-        repeats and for what the target has another form of, "lower" is that of the lines, and
-        "graph" is TensorFlow's for the graph around them.
-      lines: those that took the most first.
+      steps: the seconds of each step, in order: "trace" by JAX, "prepare" by the passes that look
+        for repetitions and for forms that the target prefers, "lower" for the lines, and "graph" by
+        TensorFlow for the graph around them.
+      lines: the lines, slowest first.
     """
 
     function: str
@@ -96,7 +96,7 @@ def profile(
     assume_finite: bool = False,
     **kwargs: PyTree,
 ) -> Profile:
-    """Converts `fun_jax` to a graph, and tells where the time went, by steps and by its lines.
+    """Converts `fun_jax` to a graph, and times the steps of the conversion and the user's lines.
 
     >>> import jax, jax.numpy as jnp
     >>> def model(x):
@@ -107,22 +107,21 @@ def profile(
 
     Args:
       fun_jax: as `jax2tf.convert` takes it.
-      *args: what describes its arguments: a jax.ShapeDtypeStruct, a tf.TensorSpec or an array at
+      *args: descriptions of its arguments: a jax.ShapeDtypeStruct, a tf.TensorSpec or an array at
         each leaf.
       target: as `jax2tf.convert` takes it.
       polymorphic_shapes: as `jax2tf.convert` takes it.
       polymorphic_constraints: as `jax2tf.convert` takes it.
       assume_finite: as `jax2tf.convert` takes it.
-      **kwargs: what describes its keyword arguments.
+      **kwargs: descriptions of its keyword arguments.
 
     Returns:
-      A Profile, which prints as a table. What JAX or this module has cached of an earlier
-      conversion takes no time again: profile in a fresh process.
+      A Profile, which prints as a table. Steps that JAX or this module has cached take no time:
+      profile in a fresh process.
 
     Raises:
-      TypeError: `fun_jax` is not callable, or an argument is no array.
-      ValueError: a target that is not known; a shape that is unknown or contradicts
-        polymorphic_shapes.
+      TypeError: `fun_jax` is not callable, or an argument is not an array.
+      ValueError: an unknown target; a shape that is unknown or contradicts polymorphic_shapes.
       jax2tf.ConversionError: the function does not convert.
     """
     option_checks.callable_(fun_jax, "jax2tf.profile: fun_jax")
@@ -148,7 +147,7 @@ def profile(
 
 
 class _Clock:
-    """Seconds of steps, by name."""
+    """Measures the seconds of steps, by name."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -161,13 +160,13 @@ class _Clock:
 
 
 class _Lines:
-    """An observer of a lowering that takes the time of equations, by the user's lines."""
+    """An observer of a lowering that measures the time of equations, by the user's lines."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = collections.defaultdict(float)
         self._equations: collections.Counter[str] = collections.Counter()
         self._ops: collections.Counter[str] = collections.Counter()
-        # The line under way, which is the innermost that an equation has, and since when.
+        # The current line, which is that of the innermost equation with a line, and its start.
         self._line, self._since = _NO_LINE, 0.0
         self._depth = 0
 

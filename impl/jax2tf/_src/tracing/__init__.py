@@ -1,1 +1,1 @@
-"""From a user's function to a jaxpr: its arguments, the trace, and what a jaxpr consists of."""
+"""Traces a user's function: its arguments, the trace, and helpers for jaxprs."""

@@ -1,4 +1,4 @@
-"""The arguments of a converted function: leaves, what JAX should trace for them, their tensors."""
+"""The arguments of a converted function: their leaves, the avals for JAX, their tensors."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Argument:
     """One leaf of the arguments.
 
     Attributes:
-      shape: what TensorFlow knows of its shape.
+      shape: its static shape in TensorFlow.
       dtype: the dtype that JAX gives it.
-      weak_type: whether JAX takes its dtype as weak (a Python scalar).
+      weak_type: whether its dtype is weak in JAX (a Python scalar).
 
     Raises:
-      TypeError: the value is no array, or of a dtype that JAX does not have.
+      TypeError: the value is not an array, or has a dtype that JAX does not have.
       OverflowError: a Python int that does not fit its dtype.
     """
 
@@ -35,7 +35,7 @@ class Argument:
                 "To call TensorFlow inside JAX, use call_tf"
             )
         if hasattr(value, "__tf_tensor__") and not dtypes.is_tensor(value):
-            # TensorFlow's protocol for what stands for a tensor, as a Keras variable does.
+            # TensorFlow's protocol for objects that stand for a tensor, such as a Keras variable.
             value = self._standing_for(value)
         try:
             self.dtype = dtypes.jax_dtype(value)
@@ -59,7 +59,7 @@ class Argument:
 
     @property
     def path(self) -> str:
-        """Where it stands among the arguments, as "x['w']" for a parameter x."""
+        """Its path in the arguments, as "x['w']" for a parameter x."""
         return self._function.parameters.path(self._path)
 
     @property
@@ -103,7 +103,7 @@ class Argument:
         dtype = dtypes.to_tf(self.dtype)
         value = self._value
         if dtypes.is_tensor(value):
-            # A graph captures an eager tensor; eager mode takes it as it is.
+            # A graph has to capture an eager tensor; eager mode needs no conversion.
             is_one = isinstance(value, tf.Tensor) and (
                 tf.is_symbolic_tensor(value) or tf.executing_eagerly()
             )
@@ -116,7 +116,7 @@ class Argument:
         return tf.constant(np.asarray(value).astype(dtype.as_numpy_dtype, copy=False))
 
 
-# What to make of what TensorFlow has beside tensors.
+# The advice for TensorFlow's values that are not tensors.
 _OF_OTHER_TENSORS = {
     tf.RaggedTensor: "make it a tensor with to_tensor(), and pass row_lengths() beside it",
     tf.SparseTensor: "make it a tensor with tf.sparse.to_dense, or pass indices and values",
@@ -129,7 +129,7 @@ _OF_OTHER_TENSORS = {
 def plain(
     args: tuple[PyTree, ...], kwargs: dict[str, PyTree], function: Function
 ) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
-    """The arguments with plain containers, and with static values as nodes without leaves."""
+    """The arguments with plain containers; static values become nodes without leaves."""
     results: tuple[tuple[PyTree, ...], dict[str, PyTree]] = function.with_static_leaves(
         unwrap(function.with_statics(args, kwargs))
     )
@@ -142,7 +142,7 @@ def where(path: KeyPath, function: Function) -> str:
 
 
 def unwrap(tree: PyTree) -> PyTree:
-    """The tree with the containers that tf.Module wraps replaced by plain ones, at any depth."""
+    """Replaces the containers that tf.Module wraps by plain ones, at any depth."""
 
     def unwrapped(node: PyTree) -> PyTree:
         if not compat.containers.is_module_container(node):
@@ -154,7 +154,7 @@ def unwrap(tree: PyTree) -> PyTree:
 
 def _shape(value: PyTree) -> tf.TensorShape:
     if isinstance(value, tf.Variable) and tf.executing_eagerly():
-        # One that was made for several shapes has one of them now.
+        # A variable that allows several shapes has one shape now.
         known = value.shape.is_fully_defined()
         return value.shape if known else tf.convert_to_tensor(value).shape
     return value.shape if dtypes.is_tensor(value) else tf.TensorShape(np.shape(value))

@@ -1,4 +1,4 @@
-"""What errors of a user's function are about: the structure of its arguments, or TensorFlow."""
+"""Classifies errors of a user's function: about the structure of arguments, or TensorFlow."""
 
 from __future__ import annotations
 
@@ -11,29 +11,28 @@ import jax
 
 from jax2tf._src.util.typing import PyTree
 
-# What an array says that is used as a dict, a tuple or a list.
+# The errors of an array that is used as a dict, a tuple or a list.
 _OF_ARRAYS = re.compile(
     r"does not support string indexing|must be a mapping, not \w*Tracer|iteration over a 0-d array"
     r"|len\(\) of unsized object|Array\.__contains__"
 )
-# What any container says that has other entries or none.
+# The errors of a container with other entries or none.
 _OF_CONTAINERS = re.compile(
     r"(too many|not enough) values to unpack|^pytree structure error"
     r"|valid indices\. Got [{]"
     r"|can only concatenate (?P<one>list|tuple)|multiply sequence by non-int"
 )
-# A type as Python and JAX write it.
+# The name of a type in errors of Python and JAX.
 _TYPE = re.compile(r"'(\w+)'|^(list|tuple) indices must be")
 
 
 def is_of_structure(
     error: Exception, args: tuple[tuple[PyTree, ...], Mapping[str, PyTree]]
 ) -> bool:
-    """Whether an error speaks of an argument that is an array where the function has a container
-    in mind, or the other way round.
+    """Whether an error is about an array where the function expects a container, or vice versa.
 
     Args:
-      error: what the function raised.
+      error: the exception that the function raised.
       args: the arguments that it was called with, positional and keyword.
     """
     kinds = _containers(args)
@@ -51,8 +50,8 @@ def is_of_structure(
 def arguments_of(error: Exception, args: Mapping[str, PyTree]) -> list[str]:
     """The names of the arguments that an error of structure may be about.
 
-    It tells whether it was an array that the function took for a container. Then the arguments are
-    meant that are one array each, else those that are containers.
+    If the error shows that an array was used as a container, these are the arguments that are a
+    single array, otherwise the arguments that are containers.
     """
     of_array = _is_of_array(error)
     return [name for name, value in args.items() if jax.tree_util.all_leaves([value]) == of_array]
@@ -65,7 +64,7 @@ def _is_of_array(error: Exception) -> bool:
 
 
 def is_of_tensorflow(error: Exception) -> bool:
-    """Whether TensorFlow's function was called on an array of JAX's, or its tensor returned."""
+    """Whether a TensorFlow function was called with a JAX array, or its tensor was returned."""
     if "type <class 'tensorflow." in str(error):
         return True
     if "Tracer" not in f"{type(error).__name__}: {error}":
@@ -78,7 +77,7 @@ def is_of_tensorflow(error: Exception) -> bool:
 
 
 def _containers(args: tuple[tuple[PyTree, ...], Mapping[str, PyTree]]) -> set[str]:
-    """The names of the types of the containers among the arguments, that of None too."""
+    """The names of the types of the containers among the arguments, including None."""
     found: set[str] = set()
 
     def visited(node: object) -> bool:

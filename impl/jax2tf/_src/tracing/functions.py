@@ -1,8 +1,7 @@
-"""What a user hands over as a function: how JAX traces it, which of its arguments are static, and
-what its parameters are called.
+"""A user's function: how JAX traces it, its static arguments and the names of its parameters.
 
-A static value is a node of a pytree that has no leaves (`Static`). The structure of the arguments
-holds it, and with that the key of a trace; the structure of the results may hold one too.
+A static value is a pytree node without leaves (`Static`). The structure of the arguments contains
+it, and so does the key of a trace. The structure of the results may contain one, too.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ _ARRAYS = (jax.Array, np.ndarray, np.generic)
 _DESCRIBED = (tf.TensorSpec, jax.ShapeDtypeStruct)
 _NUMBERS = (bool, int, float, complex)
 
-# So many arguments are named in a note on an error.
+# The number of arguments that a note on an error names.
 _MAX_NOTED = 20
 
 
 @jax.tree_util.register_static
 class Static:
-    """A value that a trace is made for, and that is no argument of it.
+    """A value that is part of a trace's key, and not an argument of the trace.
 
-    Two are equal where type and value are, as for jax.jit. A value that cannot be hashed is equal
-    to itself alone.
+    Two are equal if type and value are equal, as for jax.jit. A value that cannot be hashed is only
+    equal to itself.
     """
 
     __slots__ = ("_key", "value")
@@ -56,10 +55,10 @@ class Static:
 
 
 class Parameters:
-    """The names of a function's parameters, as far as Python can tell them.
+    """The names of a function's parameters, as far as Python knows them.
 
     Attributes:
-      signature: that of the function; (*args, **kwargs) where Python knows none.
+      signature: the signature of the function; (*args, **kwargs) if Python knows none.
       by_position: the parameters that take one positional argument each.
       by_keyword: the parameters that take a keyword argument.
       rest: the parameter that takes further positional arguments, or None.
@@ -83,9 +82,8 @@ class Parameters:
     def signature_without_defaults(self) -> inspect.Signature:
         """The signature with *args and **kwargs for the parameters that have defaults.
 
-        tf.function passes the default of a parameter that the caller left out. JAX would trace it
-        like any argument, but leaves a Python value (`train=False`) as it is if the caller leaves
-        it out.
+        tf.function passes the default of a parameter that the caller omits, and JAX would trace it
+        as an argument. If the caller omits a Python value (`train=False`), JAX leaves it as it is.
         """
         parameters = self.signature.parameters.values()
         kinds = {p.kind for p in parameters}
@@ -100,12 +98,12 @@ class Parameters:
         return inspect.Signature(required)
 
     def at(self, i: int) -> str:
-        """What the i-th positional argument is called."""
+        """The name of the i-th positional argument."""
         n = len(self.by_position)
         return self.by_position[i] if i < n else f"{self.rest or 'args'}[{i - n}]"
 
     def path(self, path: KeyPath) -> str:
-        """Where a leaf of `(args, kwargs)` stands, as "x['w']" for a parameter x."""
+        """The path of a leaf of `(args, kwargs)`, as "x['w']" for a parameter x."""
         top, argument, *rest = path
         name = self.at(argument.idx) if top.idx == 0 else argument.key
         return name + jax.tree_util.keystr(tuple(rest))
@@ -114,16 +112,16 @@ class Parameters:
 class Function:
     """A function to convert.
 
-    jax.jit and jax.pmap say which arguments are static. What another library jits
-    (`equinox.filter_jit`, `flax.nnx.jit`, whatever has a method `lower` as jax.stages.Wrapped has)
-    says so by rules of its own: there all that is no array is left to it as it is. Other functions
-    have none.
+    For jax.jit and jax.pmap, their options say which arguments are static. Other libraries that jit
+    (`equinox.filter_jit`, `flax.nnx.jit`, anything with a method `lower` like jax.stages.Wrapped)
+    have their own rules: all leaves that are not arrays are passed to them unchanged. Other
+    functions have no static arguments.
 
     Attributes:
-      fun: what was handed over.
-      name: what it is called in messages and graphs.
+      fun: the function of the user.
+      name: its name in messages and graphs.
       parameters: its parameters.
-      is_jitted: whether XLA is to compile it.
+      is_jitted: whether XLA should compile it.
     """
 
     def __init__(self, fun: Callable[..., PyTree]):
@@ -146,18 +144,18 @@ class Function:
 
     @property
     def can_be_jitted(self) -> bool:
-        """Whether jax.jit takes it: it has no static arguments, and no library's rules for them."""
+        """Whether jax.jit accepts it: no static arguments, and no library with its own rules."""
         return not (self._argnums or self._argnames or self._is_jitted_by_library)
 
     @property
     def static_in(self) -> str:
-        """What says which arguments are static, for messages."""
+        """The name of the transformation that sets the static arguments, for messages."""
         return "jax.pmap" if self._is_pmapped else "jax.jit"
 
     def with_statics(
         self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]
     ) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
-        """The arguments with `Static` values in place of those that jax.jit or jax.pmap has static.
+        """Replaces the arguments that are static in jax.jit or jax.pmap by `Static` values.
 
         Raises:
           TypeError: one of these is a tensor.
@@ -179,7 +177,7 @@ class Function:
         )
 
     def with_static_leaves(self, tree: PyTree) -> PyTree:
-        """The arguments with `Static` values where a library's jit may take what is no array."""
+        """Makes leaves that are not arrays `Static` if a library's jit may take them."""
         return without_opaque_leaves(tree) if self._is_jitted_by_library else tree
 
     def trace(self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]) -> jax.stages.Traced:
@@ -193,10 +191,10 @@ class Function:
         return jax.jit(self.callable()).trace(*args, **kwargs)
 
     def failure(self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]) -> Exception | None:
-        """What the function raises where JAX traces it for these, or None."""
+        """The exception that JAX's trace of the function raises for these arguments, or None."""
         try:
             self.trace(args, kwargs)
-        # The user's function runs, and raises whatever it likes.
+        # The user's function may raise any exception.
         except Exception as error:
             return error
         return None
@@ -204,8 +202,7 @@ class Function:
     def callable(self) -> Callable[..., PyTree]:
         """A new function that takes `Static` values among its arguments.
 
-        What JAX's own jit takes has to be hashable, and the same for ever: an object with state is
-        neither.
+        An argument of jax.jit has to be hashable and constant; an object with state is neither.
         """
 
         def call(*args: PyTree, **kwargs: PyTree) -> PyTree:
@@ -221,19 +218,19 @@ class Function:
     def static_parameters(
         self, args: tuple[PyTree, ...], kwargs: Mapping[str, PyTree]
     ) -> list[str]:
-        """The names of the arguments among these that jax.jit or jax.pmap has static."""
+        """The names of those arguments that are static in jax.jit or jax.pmap."""
         found = self.with_statics((None,) * len(args), dict.fromkeys(kwargs))
         leaves = jax.tree_util.tree_leaves_with_path(found, is_leaf=_is_noted)
         return [self.parameters.path(path) for path, leaf in leaves if _is_static(leaf)]
 
     def with_bound(self, names: Sequence[str]) -> str:
-        """How to write the function with these of its arguments bound, for messages."""
-        if self._is_pmapped:  # it takes static arguments by position alone
+        """The expression for the function with these arguments bound, for messages."""
+        if self._is_pmapped:  # it takes static arguments only by position
             return f"a function of its other arguments that calls {self.name}"
         return f"functools.partial({self.name}, {', '.join(f'{name}=...' for name in names)})"
 
     def called_with(self, args: tuple[PyTree, ...], kwargs: Mapping[str, PyTree]) -> str:
-        """These arguments by their paths, each with its dtype and shape."""
+        """The paths of the arguments, each with its dtype and shape."""
         found = jax.tree_util.tree_leaves_with_path((args, kwargs), is_leaf=_is_noted)
         given = [f"{self.parameters.path(path)}: {_described(leaf)}" for path, leaf in found]
         if len(given) > _MAX_NOTED:
@@ -241,7 +238,7 @@ class Function:
         return ", ".join(given) or "no arguments"
 
     def note(self, error: Exception, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]) -> str:
-        """What the function was traced for, to be added to an error of its own."""
+        """A note for an error of the function that describes the arguments of the trace."""
         called = f"jax2tf.convert({self.name}) called it with {self.called_with(args, kwargs)}"
         if function_errors.is_of_tensorflow(error):
             return (
@@ -274,7 +271,7 @@ class Function:
 
 
 def values(tree: PyTree) -> PyTree:
-    """The tree with the values of those that are `Static`."""
+    """Replaces the `Static` nodes of the tree by their values."""
     return jax.tree.map(lambda x: x.value if _is_static(x) else x, tree, is_leaf=_is_static)
 
 
@@ -284,27 +281,27 @@ def has_static(tree: PyTree) -> bool:
 
 
 def without_opaque_leaves(tree: PyTree, is_kept: Callable[[PyTree], bool] | None = None) -> PyTree:
-    """The tree with `Static` values in place of leaves that stand for no array.
+    """Replaces leaves that do not stand for an array by `Static` values.
 
-    An Equinox module has the functions between its layers for leaves.
+    An Equinox module, for example, has functions between its layers as leaves.
 
     Args:
       tree: any pytree.
-      is_kept: which leaves stay; those that stand for an array unless given.
+      is_kept: whether a leaf stays; by default, leaves that stand for an array stay.
     """
     is_kept = is_kept or _stands_for_array
     return jax.tree.map(lambda x: x if is_kept(x) else Static(x), tree)
 
 
 def is_array_or_number(leaf: object) -> bool:
-    """Whether JAX makes an array of a leaf."""
+    """Whether JAX converts a leaf to an array."""
     return _stands_for_array(leaf) or isinstance(leaf, _NUMBERS)
 
 
 def _stands_for_array(leaf: object) -> bool:
     return (
         isinstance(leaf, (*_ARRAYS, *_DESCRIBED, tf.Tensor, tf.Variable))
-        # TensorFlow's protocol for what stands for a tensor, as a Keras variable does.
+        # TensorFlow's protocol for objects that stand for a tensor, such as a Keras variable.
         or hasattr(leaf, "__tf_tensor__")
     )
 
@@ -336,7 +333,7 @@ def _is_hashable(value: object) -> bool:
 
 
 def _static_arguments(fun: Callable[..., PyTree]) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Positions and names of the arguments that are static; none unless JAX was told so."""
+    """Positions and names of the arguments that are static in jax.jit or jax.pmap."""
     if isinstance(fun, _JITTED_BY_JAX):
         return compat.jitted.static_arguments(fun)
     if compat.jitted.is_pmapped(fun):
@@ -345,7 +342,7 @@ def _static_arguments(fun: Callable[..., PyTree]) -> tuple[tuple[int, ...], tupl
 
 
 def _opened(fun: Callable[..., PyTree]) -> tuple[Callable[..., PyTree], int]:
-    """The function inside of partials and bound methods, and how many arguments these give it."""
+    """The function inside of partials and bound methods, and the number of arguments they bind."""
     bound = 0
     for opened, n in _layers(fun):
         fun, bound = opened, bound + n
@@ -356,7 +353,7 @@ def _layers(fun: PyTree) -> Iterator[tuple[Callable[..., PyTree], int]]:
     while True:
         if isinstance(fun, types.MethodType):
             fun, n = fun.__func__, 1
-        # Libraries have partials of their own, which are pytrees.
+        # Some libraries have their own partials, which are pytrees.
         elif isinstance(fun, functools.partial) or (
             callable(getattr(fun, "func", None)) and isinstance(getattr(fun, "args", None), tuple)
         ):

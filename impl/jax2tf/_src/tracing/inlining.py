@@ -1,6 +1,6 @@
-"""Arrays that inner jitted functions capture, as arrays that the function around them captures.
+"""Moves arrays that inner jitted functions capture to the constants of the outer function.
 
-The jaxpr of an inner function holds them, where nobody outside can make arguments of them.
+Inside an inner function's jaxpr, nobody could turn them into arguments.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from jax2tf._src.util.typing import Array
 
 
 def with_captures_inlined(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
-    """The jaxpr without inner jitted functions that capture large arrays: their equations instead.
+    """Inlines the inner jitted functions that capture large arrays.
 
-    Those inside of loops and branches stay.
+    Functions inside of loops and branches stay.
     """
     if not any(map(_captures, jaxpr.jaxpr.eqns)):
         return jaxpr
@@ -32,7 +32,7 @@ def with_captures_inlined(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
 
 
 def _captures(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether the equation calls a jitted function that captures a large array, further in too."""
+    """Whether the equation calls a jitted function that captures a large array, at any depth."""
     if eqn.primitive is not jit_p:
         return False
     inner = eqn.params["jaxpr"]

@@ -1,8 +1,7 @@
-"""Jaxprs: what equations call, how jaxprs are evaluated, and how those inside of them are replaced.
+"""Jaxprs: the jaxprs that equations call, evaluation, and the replacement of inner jaxprs.
 
-The params in which an equation keeps its jaxprs, and the numbers of its operands, differ between
-primitives and between versions of JAX. They are read here: `Scan.of(eqn)`, `While.of(eqn)`,
-`branches_of(eqn)`.
+The params that hold the jaxprs and the counts of operands differ between primitives and between
+versions of JAX. These read them: `Scan.of(eqn)`, `While.of(eqn)`, `branches_of(eqn)`.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ class Scan:
     """The params of a scan.
 
     Attributes:
-      body: one step, from the constants, the carry and a row of each of the xs to the carry and a
+      body: one step; maps the constants, the carry and a row of each of the xs to the carry and a
         row of each of the ys.
-      n_consts: how many operands are constants; they come first.
-      n_carry: how many operands are the carry; they come second.
+      n_consts: the number of operands that are constants; they come first.
+      n_carry: the number of operands that are the carry; they come second.
       length: the number of steps.
-      reverse: whether the last row is the first step's.
+      reverse: whether the first step takes the last row.
       unroll: the number of steps that JAX compiles as one.
     """
 
@@ -61,13 +60,13 @@ class Scan:
     def run(
         self, step: Callable[..., list[PyTree]], carry: Sequence[PyTree], xs: Sequence[PyTree]
     ) -> list[PyTree]:
-        """The results of a scan of as many steps, each of which is `step(*carry, *rows)`."""
+        """The results of a scan with the same params, whose steps are `step(*carry, *rows)`."""
 
         def body(carry: PyTree, rows: PyTree) -> tuple[PyTree, PyTree]:
             results = step(*carry, *rows)
             return results[: self.n_carry], results[self.n_carry :]
 
-        # JAX takes a symbolic length from the xs only.
+        # JAX only infers a symbolic length from the xs.
         length = None if xs else self.length
         carry, ys = lax.scan(
             body, list(carry), list(xs), length, reverse=self.reverse, unroll=self.unroll
@@ -80,10 +79,10 @@ class While:
     """The params of a while loop.
 
     Attributes:
-      condition: from its constants and the carry to whether there is another step.
-      body: one step, from its constants and the carry to the carry.
-      n_condition: how many operands are constants of the condition; they come first.
-      n_body: how many operands are constants of the body; they come second.
+      condition: maps its constants and the carry to whether there is another step.
+      body: one step; maps its constants and the carry to the carry.
+      n_condition: the number of operands that are constants of the condition; they come first.
+      n_body: the number of operands that are constants of the body; they come second.
     """
 
     condition: jex_core.ClosedJaxpr
@@ -97,7 +96,7 @@ class While:
         return cls(*(eqn.params[name] for name in names))
 
     def split(self, operands: Sequence[V]) -> tuple[Sequence[V], Sequence[V], Sequence[V]]:
-        """The constants of the condition, those of the body, and the first carry."""
+        """The constants of the condition, the constants of the body, and the first carry."""
         return _in_three(operands, self.n_condition, self.n_body)
 
     def params(
@@ -116,11 +115,11 @@ def _in_three(
 
 
 def branches_of(eqn: jex_core.JaxprEqn) -> Sequence[jex_core.ClosedJaxpr]:
-    """The branches of a cond, each of which takes all operands but the index."""
+    """The branches of a cond, each of which takes all operands except the index."""
     return cast(Sequence[jex_core.ClosedJaxpr], eqn.params["branches"])
 
 
-# The names of the param, in different primitives and versions of JAX.
+# The names of the param in different primitives and versions of JAX.
 _CALLED = ("call_jaxpr", "jaxpr", "call")
 
 
@@ -145,16 +144,16 @@ def closed(jaxpr: AnyJaxpr) -> jex_core.ClosedJaxpr:
 
 
 def inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:
-    """The jaxprs among the params of an equation, closed ones opened."""
+    """The jaxprs among the params of an equation; closed ones without their constants."""
     return jaxprs_in(eqn.params.values())
 
 
-# Nearly all params are of these types, which hold no jaxprs.
+# Nearly all params have these types, which contain no jaxprs.
 _PLAIN = frozenset({type(None), bool, int, float, str})
 
 
 def jaxprs_in(params: Iterable[Param]) -> Iterator[jex_core.Jaxpr]:
-    """The jaxprs among params, closed ones opened."""
+    """Yields the jaxprs among params; closed ones without their constants."""
     for param in params:
         if type(param) in _PLAIN:
             continue
@@ -167,7 +166,7 @@ def jaxprs_in(params: Iterable[Param]) -> Iterator[jex_core.Jaxpr]:
 
 
 def map_inner(params: dict[str, Param], change: Callable[[Any], Param]) -> dict[str, Param]:
-    """The params with `change(jaxpr)` in place of each jaxpr; `params` itself if none changes."""
+    """Replaces each jaxpr by `change(jaxpr)`; returns `params` itself if nothing changes."""
     changed = {name: _map_jaxprs(param, change) for name, param in params.items()}
     is_same = all(changed[name] is param for name, param in params.items())
     return params if is_same else changed
@@ -187,9 +186,9 @@ def _map_jaxprs(param: Param, change: Callable[[Any], Param]) -> Param:
 def rewriting(
     rewrite: Callable[[jex_core.Jaxpr], jex_core.Jaxpr],
 ) -> Callable[[AnyJaxpr], AnyJaxpr]:
-    """`rewrite` for open and closed jaxprs, each of which it is called for once.
+    """Extends `rewrite` to open and closed jaxprs, and calls it once for each jaxpr.
 
-    A jaxpr that `rewrite` returns as it is stays the same object.
+    If `rewrite` returns its argument, the jaxpr stays the same object.
     """
     done: dict[Identity, AnyJaxpr] = {}
 
@@ -212,7 +211,7 @@ def rewriting(
 def traced(
     function: Callable[..., PyTree], specs: Sequence[jax.ShapeDtypeStruct]
 ) -> jex_core.ClosedJaxpr:
-    """The jaxpr of a function of arrays of these shapes and dtypes."""
+    """Traces a function of arrays with these shapes and dtypes to a jaxpr."""
     return cast(jex_core.ClosedJaxpr, jax.jit(function).trace(*specs).jaxpr)
 
 
@@ -229,8 +228,8 @@ def evaluate(
       jaxpr: the jaxpr.
       consts: the values of its constants.
       args: the values of its arguments.
-      rule: gives the results of an equation, from it and its operands.
-      literal: gives the value of a literal; an array of its dtype if None.
+      rule: maps an equation and its operands to the results.
+      literal: returns the value of a literal; if None, an array of its dtype.
     """
     value_of: Callable[[jex_core.Literal], Any] = literal or array_of
     values: dict[Atom, V] = dict(zip(jaxpr.constvars, consts, strict=True))
@@ -254,13 +253,13 @@ def array_of(literal: jex_core.Literal) -> np.ndarray:
 def bind(
     primitive: jex_core.Primitive, operands: Sequence[PyTree], params: Mapping[str, Param]
 ) -> Sequence[PyTree]:
-    """All results of a primitive, a single one too, with the params of an equation."""
+    """The list of results of a primitive, bound with the params of an equation."""
     results = primitive.bind(*operands, **primitive.get_bind_params(params))
     return results if primitive.multiple_results else [results]
 
 
 def results_of(eqn: jex_core.JaxprEqn, operands: Sequence[PyTree]) -> Sequence[Array]:
-    """The results of an equation, which JAX computes; operands that are literals are not read."""
+    """The results of an equation, computed by JAX; literal operands are not read."""
     pairs = zip(eqn.invars, operands, strict=True)
     values = {v: x for v, x in pairs if isinstance(v, jex_core.Var)}
     alone = jex_core.Jaxpr(
@@ -271,12 +270,12 @@ def results_of(eqn: jex_core.JaxprEqn, operands: Sequence[PyTree]) -> Sequence[A
     return results
 
 
-# The name of a jaxpr in messages of JAX.
+# The name of the jaxpr in JAX's messages.
 _OF_ONE_EQUATION = jex_core.DebugInfo("jax2tf", "an equation", None, None)
 
 
 def variables(atoms: Iterable[Atom]) -> Iterator[jex_core.Var]:
-    """The atoms that are no literals."""
+    """The atoms that are not literals."""
     return (atom for atom in atoms if isinstance(atom, jex_core.Var))
 
 
@@ -285,7 +284,7 @@ def equations(
     without_inner: Collection[jex_core.Primitive] = (),
     seen: set[Identity] | None = None,
 ) -> Iterator[jex_core.JaxprEqn]:
-    """All equations; those of an inner jaxpr once, whoever calls it.
+    """Yields all equations; those of an inner jaxpr once, even if several equations call it.
 
     Args:
       jaxpr: the jaxpr.
@@ -316,7 +315,7 @@ def count_equations(jaxpr: jex_core.Jaxpr, enough: int) -> int:
 
 
 def count_uses(jaxpr: jex_core.Jaxpr) -> collections.Counter[Identity]:
-    """How many equations call each inner jaxpr, by the jaxpr's identity."""
+    """The number of equations that call each inner jaxpr, by the jaxpr's identity."""
     return collections.Counter(
         Identity(inner) for eqn in equations(jaxpr) for inner in inner_jaxprs(eqn)
     )

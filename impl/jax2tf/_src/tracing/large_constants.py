@@ -1,7 +1,7 @@
-"""What becomes of large arrays that a function captures.
+"""The policy for large arrays that a function captures.
 
-A graph holds its constants, is at most 2 GB, and a SavedModel repeats them in the functions of its
-gradients. Parameters belong into the arguments, and other large arrays into variables.
+A graph contains its constants and has at most 2 GB, and a SavedModel repeats them in the functions
+of its gradients. Parameters should be arguments, and other large arrays variables.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from jax2tf._src.util.option_checks import shown
 
 Policy: TypeAlias = Literal["embed", "refuse"] | Callable[[np.ndarray], tf.Variable]
 
-# A constant of more bytes is large.
+# A constant with more bytes is large.
 LIMIT = 64 * 1024
 
-# Constants of at most so many elements are written into the graph wherever they are used.
+# Constants with at most this number of elements are repeated in the graph at each use.
 SMALL_CONSTANT_SIZE = 16
 
-# A graph is a protocol buffer, which has at most so many bytes.
+# A graph is a protocol buffer, which has at most this number of bytes.
 GRAPH_LIMIT = 2**31 - 1
 
 
@@ -43,10 +43,10 @@ class LargeConstants:
         self._lock = threading.RLock()
 
     def held(self, value: np.ndarray) -> tf.Variable | None:
-        """The variable that holds `value`, or None if the graph should.
+        """The variable that holds `value`, or None if the graph should hold it.
 
         Raises:
-          ConversionError: it is large, and large constants are to be refused.
+          ConversionError: `value` is large, and the policy refuses large constants.
         """
         if value.nbytes <= LIMIT or self._policy == "embed":
             return None
@@ -65,11 +65,11 @@ class LargeConstants:
             return self._held[key]
 
     def require_room(self, value: np.ndarray, total: int) -> None:
-        """Raises a ConversionError if the constants of a graph, `value` the last, are too many.
+        """Raises a ConversionError if the constants of a graph (`value` is the last) are too large.
 
         Args:
-          value: what is about to become a constant.
-          total: the bytes of all of them.
+          value: the next constant.
+          total: the bytes of all constants.
         """
         if total > GRAPH_LIMIT:
             raise ConversionError(

@@ -1,7 +1,7 @@
-"""JAX's primitives by their names.
+"""Finds JAX's primitives by their names.
 
-A name is no identity: another library may call a primitive of its own "add". Rules are found by the
-primitive itself, and the names that they are registered with are looked up here once.
+A name is not unique: another library may have its own primitive "add". Rules are found by the
+primitive; the names in their registrations are looked up here once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 # The call of a jitted function.
 jit_p = jex_primitives.jit_p
 
-# Those that some of the supported versions of JAX do not have.
+# Primitives that some of the supported versions of JAX lack.
 _NOT_IN_EVERY_VERSION = frozenset(
     {
         "closed_call",
@@ -36,12 +36,12 @@ _NOT_IN_EVERY_VERSION = frozenset(
     }
 )
 
-# In a newer version a primitive may be gone, and its rule is of no use then.
+# A newer version may lack a primitive, whose rule is then unused.
 _FIRST_UNTESTED_VERSION = (0, 13)
 
 
 def named(*names: str) -> tuple[jex_core.Primitive, ...]:
-    """JAX's primitives of these names, without those that this version of JAX has not.
+    """JAX's primitives with these names, except those that this version of JAX lacks.
 
     >>> named("sin", "cos")
     (sin, cos)
@@ -55,7 +55,7 @@ def named(*names: str) -> tuple[jex_core.Primitive, ...]:
 def by_primitive(
     table: Mapping[str, T] | Mapping[tuple[str, ...], T],
 ) -> dict[jex_core.Primitive, T]:
-    """The table with JAX's primitives in place of their names, or of tuples of names."""
+    """Replaces the keys, names or tuples of names, by JAX's primitives."""
     entries = (((key,) if isinstance(key, str) else key, entry) for key, entry in table.items())
     return {primitive: entry for names, entry in entries for primitive in named(*names)}
 
@@ -78,5 +78,5 @@ def _by_name() -> dict[str, dict[jex_core.Primitive, None]]:
     return dict(by_name)
 
 
-# The program of each device of a mesh; JAX has no public name for its primitive.
+# The per-device program on a mesh; JAX has no public name for its primitive.
 (shard_map_p,) = named("shard_map")

@@ -1,4 +1,4 @@
-"""A traced function: its jaxpr, the structure of its results, and caches of what is made of it."""
+"""A traced function: its jaxpr, the structure of its results, and caches of derived values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from jax2tf._src.util.typing import Array, PyTree
 
 T = TypeVar("T")
 
-# The passes over a jaxpr that JAX traced: of the jaxpr, and whether ops are made of it.
+# The passes over a jaxpr that JAX traced: takes the jaxpr and whether it will be lowered.
 Simplify: TypeAlias = Callable[[jex_core.ClosedJaxpr, bool], jex_core.ClosedJaxpr]
 
 
@@ -35,10 +35,10 @@ def as_it_is(jaxpr: jex_core.ClosedJaxpr, is_lowered: bool) -> jex_core.ClosedJa
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """While JAX traces, in whatever thread, cycles of objects are not collected.
+    """Switches Python's cyclic garbage collector off while JAX traces, in any thread.
 
-    Where JAX derives a linear function, it looks at its weak reference to a tracer twice. Once in
-    some hundred times the collector came between, and the trace ended in an AssertionError.
+    When JAX derives a linear function, it reads its weak reference to a tracer twice. Once in some
+    hundred traces the collector ran in between, and the trace ended in an AssertionError.
     """
     _uncollected.enter()
     try:
@@ -72,33 +72,33 @@ class _Uncollected:
 _uncollected = _Uncollected()
 
 
-# In the place of a value that a cache has not.
+# Stands for a value that is not in a cache.
 _ABSENT = object()
 
-# From so many equations on, a graph keeps its shared functions.
+# A graph with at least this number of equations keeps its shared functions.
 INLINED_MAX_EQUATIONS = 10_000
 
 
 @dataclasses.dataclass(eq=False)
 class Trace:
-    """What tracing a function gave, and what is worth keeping beside it.
+    """The result of tracing a function, with caches.
 
     Attributes:
       jaxpr: the function over flat arguments, ready to be lowered.
       differentiable_jaxpr: the same before JAX lowered its high-level primitives, which carry
         derivative rules of their own (custom_root on JAX 0.12).
       out_tree: the structure of its result.
-      paths: where each argument stands, for messages.
-      assumptions: what was assumed of dimension variables.
-      large_constants: what becomes of large arrays that the function captures.
+      paths: the path of each argument, for messages.
+      assumptions: the assumptions about dimension variables.
+      large_constants: the policy for large arrays that the function captures.
       debug_callbacks: whether jax.debug.callback and jax.debug.print run.
-      simplify: makes the jaxprs of what JAX traces later, as derivatives.
+      simplify: the passes over jaxprs that JAX traces later, such as derivatives.
       is_vjp: whether it is a vjp, which tape.jacobian maps over cotangents.
-      retrace: traces the function with the variables that its calls of TensorFlow capture as
-        arguments behind its own; None where that is done, and for a vjp.
+      retrace: traces the function with the variables that its TensorFlow functions capture as
+        additional last arguments; None in such a trace, and for a vjp.
       shares: whether an inner jaxpr that several equations call becomes one TensorFlow function.
-      cache: what was built from this trace, by key: compiled and shared functions, its vjp. What
-        is known of the jaxpr alone is a property each.
+      cache: values built from this trace, by key: compiled and shared functions, its vjp. Facts
+        about the jaxpr are properties.
     """
 
     jaxpr: jex_core.ClosedJaxpr
@@ -118,8 +118,8 @@ class Trace:
     )
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value under `key`, made by the first caller."""
-        # Not by a KeyError, which Python would print above each error of `make`.
+        """The value under `key`; the first caller makes it."""
+        # Not with a KeyError, which Python would print above each error of `make`.
         known: T = self.cache.get(key, _ABSENT)
         if known is not _ABSENT:
             return known
@@ -130,7 +130,7 @@ class Trace:
             return made
 
     def results(self, leaves: Sequence[PyTree]) -> PyTree:
-        """The tree of the function's results, with these leaves."""
+        """The tree of the function's results, with the given leaves."""
         tree = jax.tree.unflatten(self.out_tree, leaves)
         has_static = self.cached("has_static_results", lambda: functions.has_static(tree))
         return functions.values(tree) if has_static else tree
@@ -141,12 +141,12 @@ class Trace:
         return not all(dims.is_static(aval.shape) for aval in self.jaxpr.in_avals)
 
     def path(self, i: int) -> str:
-        """Where the i-th argument stands, for messages; those of a vjp are followed by others."""
+        """The path of the i-th argument, for messages; a vjp has cotangents after the paths."""
         n = len(self.paths)
         return f"argument {self.paths[i]}" if i < n else f"cotangent {i - n}"
 
     def inlined(self) -> Trace:
-        """The trace that shares no function, or this one where the graph would be large."""
+        """The trace without shared functions, or this one if the graph would be large."""
         if jaxprs.count_equations(self.jaxpr.jaxpr, INLINED_MAX_EQUATIONS) >= INLINED_MAX_EQUATIONS:
             return self
         return dataclasses.replace(self, shares=False, cache={}, lock=threading.RLock())
@@ -157,8 +157,9 @@ class Trace:
         return call_tf_p in self.primitives
 
     def with_variables(self) -> tuple[Sequence[tf.Variable], Trace]:
-        """The variables that calls of TensorFlow capture, and the trace in which their values are
-        arguments, behind its own.
+        """The variables that TensorFlow functions capture, and the trace that takes their values.
+
+        The values are arguments after the trace's own.
         """
         if self.retrace is None or not self.calls_tensorflow:
             return (), self
@@ -166,12 +167,12 @@ class Trace:
 
     @functools.cached_property
     def counts(self) -> collections.Counter[jex_core.Primitive]:
-        """How many equations are of each primitive, those of an inner jaxpr once."""
+        """The number of equations of each primitive; equations of an inner jaxpr count once."""
         return collections.Counter(e.primitive for e in self.equations())
 
     @functools.cached_property
     def primitives(self) -> frozenset[jex_core.Primitive]:
-        """All primitives in the jaxpr, inner ones too."""
+        """All primitives in the jaxpr and in inner jaxprs."""
         return frozenset(self.counts)
 
     def inner_constants(self) -> list[Array]:
@@ -182,27 +183,27 @@ class Trace:
         return [c for jaxpr in closed for c in jaxpr.consts if hasattr(c, "dtype")]
 
     def find(self, name: str) -> jex_core.JaxprEqn | None:
-        """The first equation of a primitive of that name, whoever's, in inner jaxprs too."""
+        """The first equation of any primitive with that name, also in inner jaxprs."""
         return next((e for e in self.equations() if e.primitive.name == name), None)
 
     def equations(
         self, without_inner: Collection[jex_core.Primitive] = ()
     ) -> Iterator[jex_core.JaxprEqn]:
-        """As `jaxprs.equations` of the jaxpr."""
+        """Like `jaxprs.equations`, for the jaxpr of this trace."""
         return jaxprs.equations(self.jaxpr.jaxpr, without_inner)
 
 
 def trace_of(traced: jax.stages.Traced, simplify: Simplify) -> Trace:
-    """The trace that JAX's own `traced` stands for.
+    """Makes a Trace of JAX's `traced`.
 
     Args:
-      traced: what JAX traced.
+      traced: the result of JAX's trace.
       simplify: the passes over it.
 
     Raises:
       jax.errors.UnexpectedTracerError: the function reads a value of another trace of JAX's.
     """
-    # JAX makes arguments of such values, before the function's own.
+    # JAX passes such values as arguments, before the function's own.
     foreign = traced.jaxpr.in_avals[: -len(jax.tree.leaves(traced.in_avals)) or None]
     if foreign:
         raise jax.errors.UnexpectedTracerError(
@@ -218,11 +219,11 @@ def trace_of(traced: jax.stages.Traced, simplify: Simplify) -> Trace:
 
 
 def is_sharded(sharding: object) -> bool:
-    """Whether a sharding that JAX keeps puts parts of an array on different devices."""
-    # What was not asked for is a value of a class of its own.
+    """Whether a sharding places different parts of an array on different devices."""
+    # An unspecified sharding has its own class, without this attribute.
     return not getattr(sharding, "is_fully_replicated", True)
 
 
 def spans_devices(sharding: object) -> bool:
-    """Whether a sharding that JAX keeps puts an array, whole or in parts, on several devices."""
+    """Whether a sharding places an array, whole or in parts, on several devices."""
     return getattr(sharding, "num_devices", 1) > 1

@@ -1,7 +1,7 @@
-"""A function of JAX's and its traces, by what it is called with.
+"""A JAX function and its traces, by the arguments of the call.
 
-A trace is made once for each argument tree, dtypes, shapes and configuration of JAX. A later call
-of the converted function finds it by these, and runs no more than its TensorFlow ops.
+Each argument tree, with its dtypes and shapes, and each configuration of JAX has one trace. A later
+call of the converted function looks it up and only runs its TensorFlow ops.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from jax2tf._src.util.typing import Dim, PyTree
 
 
 class Leaf(Protocol):
-    """What a trace needs to know of one leaf of the arguments; see arguments.Argument."""
+    """The attributes of an argument's leaf that a trace needs; see arguments.Argument."""
 
     dtype: np.dtype
     shape: tf.TensorShape
@@ -49,23 +49,23 @@ class Leaf(Protocol):
     def where(self) -> str: ...
 
 
-# How many traces of one function are kept. One takes from 50 kB to some megabytes, and a process
-# that meets a new shape with every call would keep all of them.
+# The number of traces that a function keeps. A trace takes from 50 kB to some megabytes, and a
+# process with a new shape in every call would keep all of them.
 KEPT_TRACES = 256
 
 LeafOrArgument = TypeVar("LeafOrArgument", bound=Leaf)
 
 
 class Tracer:
-    """A function of JAX's and its traces so far.
+    """A JAX function and its traces so far.
 
     Args:
-      function: what to trace.
+      function: the function to trace.
       shapes: the polymorphic shapes that the caller gave.
       constraints: the polymorphic constraints that the caller gave.
-      large_constants: what becomes of large arrays that the function captures.
+      large_constants: the policy for large arrays that the function captures.
       debug_callbacks: whether jax.debug.callback and jax.debug.print run.
-      simplify: the passes over what JAX traces.
+      simplify: the passes over the jaxprs that JAX traces.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Tracer:
         self._debug_callbacks = debug_callbacks
         self._simplify = simplify
         self._specs: dict[Hashable, list[dims.Spec | None]] = {}
-        # By what the arguments are, and by what JAX traces for them.
+        # Traces by the arguments, and by the avals that JAX traces for them.
         self._by_signature: Recent[Trace] = Recent(KEPT_TRACES)
         self._traces: Recent[Trace] = Recent(KEPT_TRACES)
         self._lock = threading.RLock()
@@ -130,7 +130,7 @@ class Tracer:
                 avals = _avals(leaves, specs, scope)
                 if not all(dims.is_static(aval.shape) for aval in avals):
                     _register_symbolic_derivatives()
-                # Dimensions of different scopes do not compare: their texts do.
+                # Dimensions of different scopes cannot be compared, but their texts can.
                 texts = tuple(tuple(str(d) for d in aval.shape) for aval in avals)
                 types = tuple((leaf.dtype, leaf.weak_type) for leaf in leaves)
                 assumed = dims.assumptions(self._constraints, scope)
@@ -150,8 +150,8 @@ class Tracer:
         specs: Sequence[dims.Spec | None],
         avals: Sequence[jax.ShapeDtypeStruct],
     ) -> contextlib.AbstractContextManager[None]:
-        """A context that names the constraints with which a trace that fails would not."""
-        # A scope is the caller's, and takes no constraints from us.
+        """A context that names constraints with which a failing trace would succeed."""
+        # A scope belongs to the caller, so no constraints are added.
         of_scopes = any(spec is not None and spec.scopes for spec in specs)
         given = self._constraints
         if of_scopes or isinstance(given, export.SymbolicScope):
@@ -195,7 +195,7 @@ class Tracer:
             error.add_note(self._function.note(error, args, kwargs))
             raise
         if any(map(spans_devices, compat.jitted.shardings_of(traced))):
-            # An equation that calls the function has its shardings, the function's jaxpr has not.
+            # An equation that calls the function has its shardings; the function's jaxpr does not.
             traced = jax.jit(self._function.callable()).trace(*args, **kwargs)
         trace = dataclasses.replace(
             trace_of(traced, self._simplify),
@@ -231,7 +231,7 @@ class Tracer:
     def _traced_passing(
         self, found: Sequence[tf.Variable], args: PyTree, kwargs: PyTree
     ) -> tuple[jax.stages.Traced, list[tf.Variable]]:
-        """The function traced with the values of these variables, and those that it misses."""
+        """Traces the function with the values of these variables; returns the missing ones too."""
         missing: list[tf.Variable] = []
 
         def fun(args: PyTree, kwargs: PyTree, values: Sequence[jax.Array]) -> PyTree:
@@ -245,7 +245,7 @@ class Tracer:
 
 
 def _register_symbolic_derivatives() -> None:
-    """Puts our derivative rules in front of JAX's, which a program without symbolic sizes keeps."""
+    """Registers our derivative rules over JAX's, which a process without symbolic sizes keeps."""
     import jax2tf._src.gradients.symbolic  # noqa: F401
 
 
@@ -259,20 +259,20 @@ def _avals(
 
 
 def _shape(leaf: Leaf, spec: dims.Spec | None, scope: export.SymbolicScope) -> tuple[Dim, ...]:
-    # Most need no message, for which the place of the argument would be put into words.
+    # Most arguments need no message, and `leaf.where` would format one.
     if spec is None and leaf.shape.is_fully_defined():
         return tuple(leaf.shape.as_list())
     return dims.symbolic_shape(spec, leaf.shape, scope, leaf.where)
 
 
-# What a size is taken to be that nobody knows: it has many divisors.
+# The value for a size that is not known: it has many divisors.
 _A_SIZE = 24
 
 
 def _with_known_sizes(
     leaves: Sequence[Leaf], avals: Sequence[jax.ShapeDtypeStruct]
 ) -> list[jax.ShapeDtypeStruct]:
-    """The avals with the sizes of the arguments, or with numbers of their own where unknown."""
+    """The avals with the sizes of the arguments, or with chosen numbers if they are unknown."""
     if all(leaf.shape.is_fully_defined() for leaf in leaves):
         shapes = [tuple(leaf.shape.as_list()) for leaf in leaves]
     else:

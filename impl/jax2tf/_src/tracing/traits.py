@@ -1,7 +1,7 @@
-"""What is true of each primitive of JAX, in one table.
+"""The traits of each primitive of JAX, in one table.
 
-A primitive of which nothing is true that a reader asks for stands in `NONE`. A new one with a rule
-needs a line in one of the two. Readers ask by name: `eqn.primitive in traits.MOVES`.
+A primitive without traits is listed in `NONE`; every primitive with a rule needs an entry in one of
+the two. Readers ask by name: `eqn.primitive in traits.MOVES`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from jax.extend import core as jex_core
 
 from jax2tf._src.tracing.primitives import named
 
-# The traits of each primitive: names of the sets below, where each is explained.
+# The traits of each primitive: names of the sets below, where comments explain them.
 TRAITS: dict[str, str] = {
     "abs": "WIDENS",
     "acos": "FLOATS ANGLES",
@@ -159,7 +159,7 @@ TRAITS: dict[str, str] = {
     "zeta": "BINARY",
 }
 
-# Primitives that have a rule and no trait.
+# Primitives with a rule and without traits.
 NONE = """
 after_all bessel_i0e bessel_i1e bitcast_convert_type cholesky cholesky_update conj
 conv_general_dilated create_token custom_linear_solve dce_sink digamma dim_as_value dot_general
@@ -181,11 +181,11 @@ def _having(trait: str) -> frozenset[jex_core.Primitive]:
 MOVES = _having("MOVES")
 # The result has all elements of the one operand, in other places or several times.
 REARRANGES = _having("REARRANGES")
-# Each result is the operand of the same number.
+# Each result is the operand with the same index.
 IDENTITY = _having("IDENTITY")
-# An identity that tells a compiler, a device or a transformation of JAX something.
+# An identity with information for a compiler, a device or a transformation of JAX.
 ANNOTATES = _having("ANNOTATES")
-# An identity that says how an array is spread over the devices of a mesh.
+# An identity that says how an array is sharded over the devices of a mesh.
 SHARDS = _having("SHARDS")
 # The result is the operand, rounded to another dtype or to fewer bits.
 CASTS = _having("CASTS")
@@ -194,53 +194,53 @@ CASTS = _having("CASTS")
 BINARY = _having("BINARY")
 # A sum, difference, product, quotient, maximum or minimum of two operands.
 ARITHMETIC = _having("ARITHMETIC")
-# A comparison of two operands that gives bools; not those by the total order of floats.
+# A comparison of two operands that returns bools, except comparisons in the total order.
 COMPARES = _having("COMPARES")
-# The two operands may change places.
+# The two operands may be exchanged.
 COMMUTES = _having("COMMUTES")
 # The sum of two operands.
 SUMS = _having("SUMS")
 # Combines the elements along the dimensions of the param `axes`.
 REDUCES = _having("REDUCES")
-# Combines the elements of windows, by a function that is no jaxpr.
+# Combines the elements of windows by a function that is not a jaxpr.
 WINDOWS = _having("WINDOWS")
-# A function of floats whose result in a wider dtype is the same number before it is rounded.
+# A function of floats whose result in a wider dtype is the same number before rounding.
 FLOATS = _having("FLOATS")
-# Gives angles.
+# Returns angles.
 ANGLES = _having("ANGLES")
 
-# Of integers: the lowest bits of a result depend on the lowest bits of the operands only, so signed
-# and unsigned dtypes, and wider ones, give the same bits.
+# For integers: the lowest bits of a result only depend on the lowest bits of the operands, so
+# signed, unsigned and wider dtypes give the same bits.
 WRAPS = _having("WRAPS")
-# Of integers: multiplies elements, so that a product may need twice the bits.
+# For integers: multiplies elements, so that a product may need twice the bits.
 MULTIPLIES = _having("MULTIPLIES")
-# Of integers: reads the bits of an element, and how many there are.
+# For integers: depends on the bits of an element and on their number.
 READS_BITS = _having("READS_BITS")
-# A wider dtype gives the same number, or one that the result is rounded from.
+# A wider dtype gives the same number, or a number that rounds to the result.
 WIDENS = _having("WIDENS")
-# Of integers: a result lies in the range of the operands' dtype, in whichever dtype it is computed.
+# For integers: a result is in the range of the operands' dtype, whatever dtype computes it.
 KEEPS_RANGE = _having("KEEPS_RANGE")
 
-# Gives random bits of a counter-based generator.
+# Returns random bits of a counter-based generator.
 DRAWS = _having("DRAWS")
-# Draws with typed keys, its first operand.
+# Draws with typed keys, which are its first operand.
 TAKES_KEYS = _having("TAKES_KEYS")
-# Computes eigenvalues or singular values, by loops in XLA and by kernels in TensorFlow.
+# Computes eigenvalues or singular values: loops in XLA, kernels in TensorFlow.
 EIGENVALUES = _having("EIGENVALUES")
 
 # Calls one jaxpr with its own operands; see `jaxprs.called`.
 CALLS = _having("CALLS")
-# A call whose derivative is a function of the user's.
+# A call whose derivative is a function of the user.
 DERIVES = _having("DERIVES")
 # A loop or a branch, which calls jaxprs with some of its operands; see `jaxprs.Scan` and `While`.
 CONTROL_FLOW = _having("CONTROL_FLOW")
-# Calls a function in Python that gives values.
+# Calls a Python function that returns values.
 CALLBACKS_WITH_VALUES = _having("CALLBACKS_WITH_VALUES")
-# Calls a function of jax.debug in Python, which gives none.
+# Calls a Python function of jax.debug, which returns no values.
 DEBUG_CALLBACKS = _having("DEBUG_CALLBACKS")
 CALLBACKS = CALLBACKS_WITH_VALUES | DEBUG_CALLBACKS
 
-# The number that, as one of these operands, leaves the other one as it is, up to the sign of zero.
+# The number that, as one of these operands, makes the result the other operand, up to -0.
 NEUTRAL: dict[jex_core.Primitive, tuple[float, tuple[int, ...]]] = {
     lax.add_p: (0, (0, 1)),
     lax.div_p: (1, (1,)),
@@ -249,13 +249,13 @@ NEUTRAL: dict[jex_core.Primitive, tuple[float, tuple[int, ...]]] = {
     lax.mul_p: (1, (0, 1)),
     lax.sub_p: (0, (1,)),
 }
-# The first of the operands that say where elements are.
+# The index of the first operand that holds positions of elements.
 POSITIONS: dict[jex_core.Primitive, int] = {
     lax.dynamic_slice_p: 1,
     lax.dynamic_update_slice_p: 2,
     lax.gather_p: 1,
 }
-# The param that says along which dimension elements are put in order.
+# The param with the dimension along which elements are sorted.
 ORDERED_ALONG: dict[jex_core.Primitive, str] = {
     lax.approx_top_k_p: "reduction_dimension",
     lax.sort_p: "dimension",

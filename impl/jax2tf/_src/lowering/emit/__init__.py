@@ -1,1 +1,1 @@
-"""What several rules share: functions that make ops, and that register nothing."""
+"""Functions that several rules share: they make ops and register nothing."""

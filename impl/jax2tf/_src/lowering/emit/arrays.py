@@ -1,4 +1,4 @@
-"""Movements of elements that several rules share: slices, reversals, one axis after the other."""
+"""Slices, reversals and other moves of elements that several rules share."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from jax2tf._src.lowering.emit.casts import in_carrier
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_INT4, HOLDS_NARROW
 from jax2tf._src.util.typing import Dim, Shape
 
-# TensorFlow's CPU kernels take at most so many dimensions. JAX has no bound: an array of more is
-# given to ops one axis at a time.
+# The most dimensions that TensorFlow's CPU kernels take. JAX has no such limit: an array with more
+# dimensions goes through an op one axis at a time.
 MAX_RANK = 8
 
 
 def flipped(x: tf.Tensor, axes: Sequence[int], at_once: bool = True) -> tf.Tensor:
-    """`x` in reverse along some axes; not at once for readers of graphs that flip one alone."""
+    """`x` reversed along `axes`; without `at_once`, one ReverseV2 reverses one axis."""
     if not (at_once or tf.executing_eagerly()) and x.op.type == "Const":
         # Form: constants_reversed.
         return ops.constant(np.flip(tf.get_static_value(x), tuple(axes)))
@@ -31,10 +31,10 @@ def flipped(x: tf.Tensor, axes: Sequence[int], at_once: bool = True) -> tf.Tenso
 
 
 def stacked(ctx: Context, tensors: Sequence[tf.Tensor], axis: int) -> tf.Tensor:
-    """As tf.stack, in ops that Grappler leaves as they are.
+    """Does the same as tf.stack, with ops that Grappler does not rewrite.
 
-    Of a Pack of equal operands it makes a Tile, and there takes the first output of an op for any
-    other: of TopKV2's indices, stacked, it makes its values (TensorFlow 2.21).
+    Grappler turns a Pack of equal operands into a Tile, and there confuses the outputs of an op:
+    for a stack of TopKV2's indices it reads TopKV2's values (TensorFlow 2.21).
     """
     number = ctx.number(axis)
     return ops.concat([ops.expand_dims(t, number) for t in tensors], number)
@@ -80,8 +80,9 @@ def axis_by_axis(
     axes: Sequence[int],
     op: Callable[..., tf.Tensor],
 ) -> tf.Tensor:
-    """Applies op(view, axis, before, after) along each axis in turn, to views of shape
-    (before, shape[axis], after), and gives the result the new shape.
+    """Applies op(view, axis, before, after) along each axis in turn, then sets the new shape.
+
+    Each view has the shape (before, shape[axis], after).
     """
     sizes = list(shape)
     for axis in axes:

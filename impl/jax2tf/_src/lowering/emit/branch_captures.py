@@ -1,14 +1,15 @@
-"""What a branch or the body of a loop reads from outside, kept from a mistake of TensorFlow's.
+"""Protects the values that a branch or a loop body reads from outside against a bug in Grappler.
 
-When TensorFlow runs a graph, an op (Switch) has one output for each way that a value may go: into
-the branch or past it, into the loop's next step or out of the loop. Grappler's SimplifyAggregation
-makes a product of `x + x`, with a constant that waits for x. Where x is an output of a Switch, the
-constant waits for the first output, whichever x is. Nothing comes from there in a loop's step or in
-the branch that is taken, and the result is an empty array, without a word. To Grappler
-`x + 1 * x` is `x + x` too, and so is g(x, x) where g adds its arguments.
+When TensorFlow runs a graph, a Switch op has one output for each way that a value may go: into the
+branch or past it, into the loop's next step or out of the loop. Grappler's SimplifyAggregation
+rewrites `x + x` as a product with a constant that waits for x. If x is an output of a Switch, the
+constant waits for the first output of that Switch, even if x is another one. The first output never
+arrives in a loop's step or in the branch that runs, and the result is silently an empty array.
+Grappler also treats `x + 1 * x` as `x + x`, and g(x, x) if g adds its arguments.
 
-So an op that Grappler keeps stands between: EnsureShape. Not every engine has it. A graph of
-standard ops has an op that computes nothing instead, where its jaxpr adds a value to itself.
+An EnsureShape, which Grappler keeps, therefore separates the two graphs. Not every engine has
+EnsureShape. In a graph of standard ops, a value that a jaxpr adds to itself gets an op that changes
+nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def inline(
     ctx: Context, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], *args: tf.Tensor
 ) -> list[tf.Tensor]:
     """Lowers the jaxpr of a branch or of a loop's step in place."""
-    # XLA does not optimise like that, and DTensor places its own ops.
+    # XLA does not rewrite sums like this, and DTensor places its own ops.
     if (
         tf.executing_eagerly()
         or compat.functions.in_compiled_function()
@@ -45,20 +46,20 @@ def inline(
 
 
 def held(x: tf.Tensor) -> tf.Tensor:
-    """The tensor behind an op that stays; a constant as it is, whose value TensorFlow may need."""
+    """`x` after an EnsureShape; a constant stays bare, since TensorFlow may need its value."""
     is_constant = tf.is_symbolic_tensor(x) and x.op.type == "Const"
     return x if is_constant else ops.ensure_shape(x, x.shape)
 
 
 def _doubled(jaxpr: jex_core.Jaxpr, args: Sequence[tf.Tensor]) -> set[int]:
-    """Which arguments are added to themselves, by whatever name."""
+    """The indices of the arguments that the jaxpr adds to themselves, also under two names."""
     return {i for pair in _summed(jaxpr) if args[pair[0]] is args[pair[1]] for i in pair}
 
 
 def _summed(jaxpr: jex_core.Jaxpr) -> Iterator[tuple[int, int]]:
-    """The pairs of arguments whose numbers are added, here or in a jaxpr that is called.
+    """Yields the pairs of arguments that the jaxpr, or a jaxpr that it calls, adds to each other.
 
-    A TensorFlow function may add each of its arguments to itself.
+    A function of call_tf may add each argument to itself.
     """
     for eqn in jaxpr.eqns:
         called = list(inner_jaxprs(eqn))

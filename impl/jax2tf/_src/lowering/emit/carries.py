@@ -1,14 +1,14 @@
-"""What a step of a loop does with the loop's state, in a form that engines get right.
+"""Writes the carried values of a loop in a form that LiteRT and OpenVINO compute correctly.
 
-- Some engines write the results of a step into the places of its arguments one after the other. In
-  (a, b) -> (a + b, a) the second result is the place of the first argument, which is overwritten by
-  then. An op of its own for such a result keeps the number.
-- One engine drops a carried value that no op of the step reads: what comes out of a loop without
-  steps is then memory that nobody wrote. The step chooses between the new value and the old one, by
-  the condition of the loop, which holds there.
+- LiteRT and OpenVINO write the results of a step one after the other into the memory of its
+  arguments. In (a, b) -> (a + b, a), the first write overwrites the `a` that the second result
+  needs. An extra op for such a result keeps its value.
+- OpenVINO drops a carried value that no op of the step reads; if the loop runs no step, the result
+  is uninitialised memory. The step selects between the new value and the old one by the loop's
+  condition, which is true there.
 
-Both go by the graph of the step and by what a converter may fold in it, not by the primitives that
-the step is written with.
+Both checks read the graph of the step and consider what a converter may fold, whatever the
+primitives are.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Tensors = list[tf.Tensor]
 def kept(
     ctx: Context, step: Callable[..., Tensors], goes_on: Callable[..., tf.Tensor], n_carry: int
 ) -> Callable[..., Tensors]:
-    """`step` as targets take it that would lose a part of what it carries.
+    """Wraps `step` for targets that would lose some of its carried values.
 
     Args:
-      step: gives the results of a step, of which the first `n_carry` are carried, for operands of
-        which the first `n_carry` are.
-      goes_on: whether the loop takes a step, for the operands of the step.
+      step: returns the results of a step, of which the first `n_carry` are carried. Its first
+        `n_carry` operands are the carried values.
+      goes_on: takes the operands of the step, and returns whether the loop takes the step.
     """
     if not ctx.has(Quirk.CARRIES_IN_TURN) and not ctx.has(Quirk.DROPS_UNREAD_CARRIES):
         return step
@@ -63,7 +63,7 @@ def kept(
 def moved_results(
     graph: tf.Graph, operands: Sequence[tf.Tensor], carried: Sequence[tf.Tensor]
 ) -> list[int]:
-    """The carried results that may be what another place carries, by number."""
+    """The indices of the carried results that may equal another carried operand."""
     made, n_carry = graph.get_operations(), len(carried)
     folds = Folds(made, operands)
     unchanged = frozenset(i for i, x in enumerate(carried) if i in folds.may_be(x))
@@ -87,7 +87,7 @@ def _may_share_memory(x: tf.Tensor, y: tf.Tensor) -> bool:
 def unread_carries(
     graph: tf.Graph, carries: Sequence[tf.Tensor], results: Sequence[tf.Tensor]
 ) -> list[int]:
-    """The carried values that the step may not read, by number."""
+    """The indices of the carried values that the step may not read."""
     folds = Folds(graph.get_operations(), carries)
     read = set().union(*map(folds.reads, results))
     return [i for i in range(len(carries)) if i not in read]
@@ -106,7 +106,7 @@ def _chosen(ctx: Context, condition: tf.Tensor, new: tf.Tensor, old: tf.Tensor) 
 
 
 def by_an_op(x: tf.Tensor) -> tf.Tensor:
-    """The same numbers, through an op that no converter removes."""
+    """`x` after an op that changes no value and that no converter removes."""
     if x.dtype == tf.bool:
         return ops.raw.LogicalOr(x=x, y=x)
     carrier = carrier_of(CARRIED_ROUND_A_LOOP, x.dtype)

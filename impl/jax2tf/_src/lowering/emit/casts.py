@@ -1,7 +1,8 @@
-"""Conversions between dtypes, with the values of XLA's `convert`.
+"""Conversions between dtypes, with the results of XLA's `convert`.
 
-To an integer, floats are cut towards zero and saturate, and NaN becomes 0. TensorFlow's Cast has
-these values only in compiled code: its CPU kernels leave to the processor what does not fit.
+XLA truncates a float towards zero and saturates when it converts to an integer; NaN becomes 0.
+TensorFlow's Cast does so only in compiled code: for values out of range, the result of its CPU
+kernels depends on the processor.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ T = TypeVar("T")
 def in_carrier(
     carriers: Mapping[tf.DType, tf.DType], op: Callable[..., T], *operands: tf.Tensor
 ) -> T:
-    """op(*operands), in the dtype that stands in for that of the operands where there is one.
+    """Applies `op` in the carrier of the operands' dtype, or in that dtype if it has no carrier.
 
-    For ops that move elements and lack kernels: what they give has the dtype of their operands.
+    It serves ops that move elements and lack kernels. The results have the dtype of the operands.
     """
     dtype = operands[0].dtype
     carrier = carriers.get(dtype)
@@ -38,13 +39,13 @@ def in_carrier(
 
 
 def cast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """`x` converted to `dtype` with the values that XLA gives."""
+    """Converts `x` to `dtype`, with the result that XLA gives."""
     return _conversion(x.dtype, dtype)(x)
 
 
 @functools.cache
 def _conversion(old: tf.DType, new: tf.DType) -> Callable[[tf.Tensor], tf.Tensor]:
-    """What converts tensors of one dtype to another; looked up, since eager calls want it often."""
+    """The function that converts from `old` to `new`; cached, because eager calls need it often."""
     if old.is_complex and not new.is_complex:
         convert_part = _conversion(old.real_dtype, new)
         return lambda x: convert_part(ops.real(x))
@@ -63,7 +64,7 @@ def _conversion(old: tf.DType, new: tf.DType) -> Callable[[tf.Tensor], tf.Tensor
 
 
 def _dtype_between(old: tf.DType, new: tf.DType) -> tf.DType | None:
-    """The dtype to go through where TensorFlow has no Cast from `old` to `new`."""
+    """The intermediate dtype if TensorFlow has no Cast from `old` to `new`, else None."""
     if old in FLOAT8 and not new.is_floating:
         return tf.float32
     if new in FLOAT8 and not old.is_floating:
@@ -73,35 +74,35 @@ def _dtype_between(old: tf.DType, new: tf.DType) -> tf.DType | None:
     if new in INT4 and old == tf.bool:
         return HOLDS_INT4[new]
     if new == _UINT4 and old == tf.uint8:
-        # The Cast that `HOLDS_INT4` avoids; a number here may have more than four bits.
+        # `HOLDS_INT4` avoids this Cast; a value here may have more than four bits.
         return tf.int32
     return None
 
 
-# TensorFlow's DType.min and .max do not know these.
+# TensorFlow's DType.min and DType.max do not know the 4-bit dtypes.
 _INT4_RANGE = {tf.as_dtype("int4"): (-8, 7), _UINT4: (0, 15)}
 
 
 def _saturated(x: tf.Tensor, dtype: tf.DType, low: int, high: int) -> tf.Tensor:
-    """`x` cut towards zero, the nearer of `low` and `high` outside of them, 0 for NaN."""
+    """`x` truncated towards zero and clipped to `low` and `high`; NaN becomes 0."""
     wide = tf.float64 if x.dtype == tf.float64 else tf.float32
     x = _cast(x, wide)
-    # Floats have no 2**63 - 1: clip to what they have below, and put the highest integer above.
+    # No float equals 2**63 - 1: clip to the float below it, and select the highest integer above.
     highest = wide.as_numpy_dtype(high)
     if int(highest) > high:
         highest = np.nextafter(highest, wide.as_numpy_dtype(0))
-    # Not by ClipByValue, which is one op more for engines to have.
+    # Not ClipByValue, because each engine would have to support one more op.
     clipped = ops.minimum(ops.maximum(x, scalar(low, wide)), scalar(highest, wide))
-    # An engine has no choice between integers of these.
+    # Some engine has no SelectV2 of these integers.
     chosen = tf.int32 if dtype in (tf.uint8, tf.uint16) else dtype
     result = _cast(clipped, chosen)
     if highest != high:
         result = ops.where(scalar(highest, wide) < x, scalar(high, chosen), result)
-    # Among integers, as there are engines that choose among floats by products.
+    # The select is between integers, because tf2onnx turns a select of floats into products.
     is_number = ops.raw.Equal(x=x, y=x)
     return _cast(ops.raw.SelectV2(condition=is_number, t=result, e=scalar(0, chosen)), dtype)
 
 
 def _cast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """TensorFlow's Cast, for what it converts as XLA does."""
+    """TensorFlow's Cast, for the conversions in which it agrees with XLA."""
     return x if x.dtype == dtype else ops.raw.Cast(x=x, DstT=dtype)

@@ -1,7 +1,7 @@
-"""Elements combined by a jaxpr of scalars, in standard ops: on arrays, over an axis, along one.
+"""Combines elements by a scalar jaxpr, in standard ops: elementwise, over an axis, along an axis.
 
-An axis of known size is folded in half again and again; one whose size only the run can tell takes
-a loop of as many steps, whose tensors keep their shape, so that XLA compiles it too.
+An axis of static size is halved repeatedly. An axis of dynamic size takes a loop whose tensors keep
+their shape, so that XLA compiles it too.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from jax2tf._src.util.typing import Dim
 Tensors = Sequence[tf.Tensor]
 Combine = Callable[[Tensors, Tensors], Tensors]
 
-# The shape of a vector of whatever length.
+# The shape of a vector with symbolic length.
 _ANY_LENGTH = tuple(export.symbolic_shape("length"))
 
 
 def on_arrays(ctx: Context, jaxpr: jex_core.ClosedJaxpr) -> Combine:
-    """A jaxpr of scalars as a function of arrays, each held in the carrier of its dtype."""
+    """A scalar jaxpr as an elementwise function of arrays, each in the carrier of its dtype."""
     inner = [dtypes.to_tf(aval.dtype) for aval in jaxpr.in_avals]
 
     def combine(a: Tensors, b: Tensors) -> Tensors:
@@ -46,14 +46,14 @@ def on_arrays(ctx: Context, jaxpr: jex_core.ClosedJaxpr) -> Combine:
 
 
 def to_carrier(x: tf.Tensor) -> tf.Tensor:
-    """`x` in the carrier of its dtype."""
+    """Casts `x` to the carrier of its dtype."""
     return cast(x, carrier_of(HOLDS_NARROW, x.dtype))
 
 
 def batched(
     ctx: Context, jaxpr: jex_core.ClosedJaxpr, shape: tuple[Dim, ...]
 ) -> jex_core.ClosedJaxpr:
-    """A jaxpr of scalars as one of arrays of `shape`, element by element."""
+    """A scalar jaxpr, vmapped to arrays of `shape`."""
 
     def make() -> jex_core.ClosedJaxpr:
         function = jex_core.jaxpr_as_fun(jaxpr)
@@ -66,7 +66,7 @@ def batched(
 
 
 def halved(combine: Combine, xs: Tensors, axis: int, size: int) -> Tensors:
-    """The combination of the elements along an axis, which goes; neighbours meet: order is kept."""
+    """Reduces an axis, and removes it; only neighbours are combined, so that the order is kept."""
     while size > 1:
         even = size - size % 2
         pairs = [[_every_other(x, axis, start, even) for x in xs] for start in (0, 1)]
@@ -85,10 +85,10 @@ def _every_other(x: tf.Tensor, axis: int, start: int, stop: int) -> tf.Tensor:
 
 
 def scanned(combine: Combine, xs: Tensors, axis: int) -> Tensors:
-    """At each place along an axis, the combination of the elements up to it.
+    """At each index along an axis, combines the elements up to that index.
 
-    Hillis, Steele: Data parallel algorithms, 1986: after k steps a place holds those of the 2**k
-    elements that end at it.
+    Hillis, Steele: Data parallel algorithms, 1986: after k steps, each index holds the combination
+    of the 2**k elements that end there.
     """
     size = ops.shape(xs[0])[axis]
     places = ops.range(size)

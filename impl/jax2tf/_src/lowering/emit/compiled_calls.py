@@ -1,6 +1,6 @@
-"""What has to be known to hand tensors to functions that XLA compiles, and to take theirs.
+"""Helpers that pass tensors to functions that XLA compiles, and back.
 
-A dtype that a tensor can have and that no TensorFlow kernel knows still has its meaning in XLA.
+XLA supports dtypes for which TensorFlow has no kernels.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import tensorflow as tf
 from jax2tf._src import ops
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_INT4, INT4, carrier_of
 
-# Dtypes for which TensorFlow has kernels in compiled code alone. In graphs without XLA ops they are
-# compiled all the same: by standard ops, which nothing runs where XLA is not.
+# Dtypes for which TensorFlow has kernels only in compiled code. Graphs without XLA ops compile them
+# too, with standard ops; nothing can run them without XLA.
 COMPILED_DTYPES = frozenset({"float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"})
 
-# Dtypes that Switch, Merge and TensorListStack have no kernels for: branches and loops are made of
-# these unless they are compiled.
+# Dtypes for which Switch, Merge and TensorListStack have no kernels: branches and loops over these
+# dtypes have to be compiled.
 COMPILED_CONTROL_FLOW_DTYPES = COMPILED_DTYPES | {
     "float8_e4m3fn",
     "float8_e5m2",
@@ -27,16 +27,16 @@ COMPILED_CONTROL_FLOW_DTYPES = COMPILED_DTYPES | {
 
 
 def unpacked(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """The tensors as they can cross the border of compiled code, in either direction.
+    """The tensors in dtypes that can enter or leave compiled code.
 
-    XLA packs 4-bit integers two in a byte and a tensor does not. TensorFlow hands its bytes to
-    compiled code as they are, so what comes out is wrong; eight bits pass.
+    XLA packs two 4-bit integers in a byte, and TensorFlow stores one in each byte. TensorFlow
+    passes the bytes on unchanged, which gives wrong values. 8-bit integers pass correctly.
     """
     return in_dtypes(tensors, [carrier_of(HOLDS_INT4, x.dtype) for x in tensors])
 
 
 def in_dtypes(tensors: Sequence[tf.Tensor], dtypes: Sequence[tf.DType]) -> list[tf.Tensor]:
-    """The tensors behind the border, in the dtypes that they had before it."""
+    """Casts the tensors back to the dtypes that they had before `unpacked`."""
     return [
         x if x.dtype == dtype else ops.cast(x, dtype)
         for x, dtype in zip(tensors, dtypes, strict=True)
@@ -44,10 +44,10 @@ def in_dtypes(tensors: Sequence[tf.Tensor], dtypes: Sequence[tf.DType]) -> list[
 
 
 def constant_of_any_dtype(value: np.ndarray) -> tf.Tensor:
-    """A constant in a graph; a GraphDef has no way to write one of `COMPILED_DTYPES`."""
+    """A constant in a graph; a Cast makes `COMPILED_DTYPES`, which no GraphDef can store."""
     if value.dtype.name not in COMPILED_DTYPES:
         return ops.constant(value)
 
     narrow = tf.function(lambda x: ops.cast(x, value.dtype), autograph=False, jit_compile=True)
-    # bfloat16 has every value of a float8.
+    # bfloat16 can represent every float8 value.
     return narrow(ops.constant(value.astype(tf.bfloat16.as_numpy_dtype)))

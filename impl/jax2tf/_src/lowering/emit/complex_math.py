@@ -1,9 +1,9 @@
-"""Functions of complex numbers with the values that JAX gives at infinities, NaNs and branch cuts.
+"""Functions of complex numbers that agree with JAX at infinities, NaNs and branch cuts.
 
-TensorFlow's CPU kernels call C++'s std::complex functions, which follow C99's Annex G; its compiled
-code has XLA's formulas, which JAX uses too, with NaNs dropped by min and max. Where the kernel
-agrees with JAX on finite numbers it is kept, and what differs is put right around it; the other
-functions are composed of real ones.
+TensorFlow's CPU kernels call C++'s std::complex functions, which follow C99's Annex G. Its compiled
+code uses XLA's formulas, as JAX does, except that min and max drop NaNs. If the kernel agrees with
+JAX on finite numbers, it is used and its other results are corrected. The remaining functions are
+composed of real functions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jax2tf._src.ops import raw
 
 
 def absolute(z: tf.Tensor) -> tf.Tensor:
-    """|z|; infinite if a part is, whatever the other."""
+    """|z|; infinite if one part is infinite, even if the other is NaN."""
     size = ops.where(_is_nan(z), _nan(_parts(z)[0].dtype), ops.abs(z))
     return ops.where(_is_infinite(z), ops.constant(math.inf, size.dtype), size)
 
@@ -30,7 +30,7 @@ def sign(z: tf.Tensor) -> tf.Tensor:
 
 
 def exp(z: tf.Tensor) -> tf.Tensor:
-    """e**z; NaN where the angle is none."""
+    """e**z; NaN where the imaginary part is not finite."""
     return ops.where(ops.is_finite(ops.imag(z)), raw.Exp(x=z), _nan(z.dtype))
 
 
@@ -53,17 +53,17 @@ def log2(z: tf.Tensor) -> tf.Tensor:
 
 
 def log1p(z: tf.Tensor) -> tf.Tensor:
-    """log(1 + z); TensorFlow's kernel has no infinities."""
+    """log(1 + z); Log replaces Log1p where z is not finite, because Log1p gives no infinities."""
     return _nan_for_nan(z, ops.where(_is_finite(z), raw.Log1p(x=z), raw.Log(x=z)))
 
 
 def logistic(z: tf.Tensor) -> tf.Tensor:
-    """1 / (1 + e**-z); NaN where the angle is none."""
+    """1 / (1 + e**-z); NaN where the imaginary part is not finite."""
     return ops.where(ops.is_finite(ops.imag(z)), raw.Sigmoid(x=z), _nan(z.dtype))
 
 
 def sqrt(z: tf.Tensor) -> tf.Tensor:
-    """The root with the positive real part; on the negative axis the one above, for -0 too."""
+    """The root with the positive real part; on the negative axis the upper root, also for -0."""
     x, y = _parts(z)
     width = ops.abs(y)
     larger = ops.sqrt(ops.abs(z) / 2 + ops.abs(x) / 2)
@@ -77,7 +77,7 @@ def sqrt(z: tf.Tensor) -> tf.Tensor:
 
 
 def rsqrt(z: tf.Tensor) -> tf.Tensor:
-    """1 / sqrt(z); below the negative axis, which has -0 above it, the other root."""
+    """1 / sqrt(z); for a negative imaginary part (also -0), the conjugate of 1 / sqrt(conj(z))."""
     x, y = _parts(z)
     upper = raw.Rsqrt(x=ops.complex(x, ops.abs(y)))
     return ops.where(_is_negative(y), ops.conj(upper), upper)
@@ -96,56 +96,56 @@ def cos(z: tf.Tensor) -> tf.Tensor:
 
 
 def tan(z: tf.Tensor) -> tf.Tensor:
-    """sin z / cos z; NaN in both parts where the real part is; that is no negative zero."""
+    """sin z / cos z; NaN in both parts where the real part is NaN; the real part is never -0."""
     x, y = _parts(raw.Tan(x=z))
     return ops.complex(_without_sign(x), ops.where(ops.is_nan(x), x, y))
 
 
 def tanh(z: tf.Tensor) -> tf.Tensor:
-    """sinh z / cosh z; NaN in both parts where the imaginary part is; that is no negative zero."""
+    """sinh z / cosh z; NaN in both parts where the imaginary part is NaN, which is never -0."""
     x, y = _parts(raw.Tanh(x=z))
     return ops.complex(ops.where(ops.is_nan(y), y, x), _without_sign(y))
 
 
 def sinh(z: tf.Tensor) -> tf.Tensor:
-    """sinh x cos y + i cosh x sin y; no zero is negative."""
+    """sinh x cos y + i cosh x sin y; zeros are positive."""
     x, y = _parts(z)
     real = _without_sign(ops.sinh(x) * ops.cos(y))
     return ops.complex(real, _zero_with(y, ops.cosh(x) * ops.sin(y)))
 
 
 def cosh(z: tf.Tensor) -> tf.Tensor:
-    """cosh x cos y + i sinh x sin y; no zero is negative."""
+    """cosh x cos y + i sinh x sin y; zeros are positive."""
     x, y = _parts(z)
     imag = _without_sign(ops.sinh(x) * ops.sin(y))
     return ops.complex(ops.cosh(x) * ops.cos(y), _zero_with(y, imag))
 
 
-# The inverse functions. The sign of a zero chooses the side of a branch cut; JAX's have but one.
+# The inverse functions. A C99 zero's sign selects the side of a branch cut; JAX uses one side.
 
 
 def acos(z: tf.Tensor) -> tf.Tensor:
-    """The angle whose cosine is z; on the cuts, those of the numbers above the real axis."""
+    """The arc cosine; on the cuts, the value of the numbers above the real axis."""
     return _nan_for_finite_nan(z, raw.Acos(x=_above(z)))
 
 
 def acosh(z: tf.Tensor) -> tf.Tensor:
-    """The inverse of cosh; on the cut, that of the numbers above the real axis."""
+    """The inverse of cosh; on the cut, the value of the numbers above the real axis."""
     return _nan_for_finite_nan(z, raw.Acosh(x=_above(z)))
 
 
 def asin(z: tf.Tensor) -> tf.Tensor:
-    """The angle whose sine is z; on the cuts, those of the numbers above the real axis."""
+    """The arc sine; on the cuts, the value of the numbers above the real axis."""
     return _nan_for_finite_nan(z, raw.Asin(x=_above(z)))
 
 
 def asinh(z: tf.Tensor) -> tf.Tensor:
-    """The inverse of sinh; on the cuts, that of the numbers right of the imaginary axis."""
+    """The inverse of sinh; on the cuts, the value of the numbers right of the imaginary axis."""
     return _nan_for_finite_nan(z, raw.Asinh(x=_right(z)))
 
 
 def atanh(z: tf.Tensor) -> tf.Tensor:
-    """The inverse of tanh; its angle is a right one for whatever is not finite."""
+    """The inverse of tanh; its imaginary part is +-pi/2 where z is not finite."""
     x, y = _parts(z)
     zero = ops.zeros_like(x)
     quarter_turn = ops.fill(ops.shape(x), ops.constant(math.pi / 2, x.dtype))
@@ -157,7 +157,7 @@ def atanh(z: tf.Tensor) -> tf.Tensor:
 
 
 def atan(z: tf.Tensor) -> tf.Tensor:
-    """The angle whose tangent is z: -i atanh(iz)."""
+    """The arc tangent: -i atanh(iz)."""
     x, y = _parts(z)
     x, y = _parts(atanh(ops.complex(-y, x)))
     return ops.complex(y, -x)
@@ -207,7 +207,7 @@ def power(z: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
     new_size = ops.pow(size, c) * ops.exp(-d * angle)
     new_angle = c * angle + d * ops.log(size)
     result = ops.complex(new_size * ops.cos(new_angle), new_size * ops.sin(new_angle))
-    # Where the angle is 0 * inf: real powers of zero and of infinity.
+    # The angle is 0 * inf for real powers of zero and of infinity.
     real = ops.equal(b, 0) & ops.equal(d, 0)
     real &= (ops.equal(a, 0) & (c > 0)) | (ops.equal(a, math.inf) & ((c > 0) | (c < 0)))
     result = ops.where(real, ops.complex(ops.pow(size, c), ops.zeros_like(d)), result)
@@ -231,7 +231,7 @@ def _is_infinite(z: tf.Tensor) -> tf.Tensor:
 
 
 def _is_negative(x: tf.Tensor) -> tf.Tensor:
-    """Whether x has a sign, -0 included."""
+    """Whether x is negative or -0."""
     return ops.atan2(x, ops.constant(-1, x.dtype)) < 0
 
 
@@ -241,7 +241,7 @@ def _signed(sign: tf.Tensor, size: float) -> tf.Tensor:
 
 
 def _unit(x: tf.Tensor) -> tf.Tensor:
-    """1 for infinities and 0 for the rest, of x's sign."""
+    """1 for infinities and 0 for other numbers, with the sign of x."""
     return ops.where(ops.is_inf(x), _signed(x, 1.0), _signed(x, 0.0))
 
 
@@ -254,22 +254,22 @@ def _nan_for_nan(z: tf.Tensor, result: tf.Tensor) -> tf.Tensor:
 
 
 def _nan_for_finite_nan(z: tf.Tensor, result: tf.Tensor) -> tf.Tensor:
-    """NaN in both parts where one part of z is and the other is not infinite."""
+    """NaN in both parts where one part of z is NaN and the other is not infinite."""
     return ops.where(_is_nan(z) & ~_is_infinite(z), _nan(z.dtype), result)
 
 
 def _above(z: tf.Tensor) -> tf.Tensor:
-    """z, with the real axis as the numbers just above it."""
+    """z with a positive zero for a zero imaginary part: just above the real axis."""
     return ops.complex(ops.real(z), _without_sign(ops.imag(z)))
 
 
 def _right(z: tf.Tensor) -> tf.Tensor:
-    """z, with the imaginary axis as the numbers just right of it."""
+    """z with a positive zero for a zero real part: just right of the imaginary axis."""
     return ops.complex(_without_sign(ops.real(z)), ops.imag(z))
 
 
 def _without_sign(x: tf.Tensor) -> tf.Tensor:
-    """x, and 0 where it is -0. TensorFlow takes x + 0 out of a graph."""
+    """x, with 0 for -0; not by x + 0, which TensorFlow removes from a graph."""
     return _zero_with(x, x)
 
 

@@ -1,7 +1,7 @@
-"""A dot_general of one dtype as one MatMul or BatchMatMulV2.
+"""Lowers a dot_general whose operands have one dtype to one MatMul or BatchMatMulV2.
 
-Batch dimensions stay as they are. A transpose or a reshape comes only where the dimensions of an
-operand do not already read batch, free, contracting or batch, contracting, free.
+Batch dimensions stay where they are. A transpose or a reshape is needed only if the dimensions of
+an operand are not in the order batch, free, contracting or batch, contracting, free.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def contract(
     rhs_shape: Shape,
     dimension_numbers: DimensionNumbers,
 ) -> tf.Tensor:
-    """dot_general of operands of one dtype that has a MatMul kernel, in that dtype."""
+    """dot_general of operands whose common dtype has a MatMul kernel, in that dtype."""
     left, right = _sides(len(lhs_shape), len(rhs_shape), _hashable(dimension_numbers))
     if _is_row_by_computed(ctx, rhs, left, right):
-        # Without free dimensions on one side the result's are in the same order.
+        # If one side has no free dimensions, swapping the sides does not reorder the result.
         swapped = dimension_numbers[0][::-1], dimension_numbers[1][::-1]
         return contract(ctx, rhs, lhs, rhs_shape, lhs_shape, swapped)
     if not left.contracting:
@@ -48,7 +48,7 @@ def contract(
     of_vectors = not (left.free or right.free) and lhs.dtype.size >= 4
     if of_vectors and ctx.has(Quirk.NO_PRODUCT_OF_VECTORS):
         return _inner_product(lhs, rhs, left, right)
-    # A right side without batch dimensions broadcasts over the free dimensions of the left one.
+    # A right operand without batch dimensions broadcasts over the free dimensions of the left one.
     rows = left.split(lhs_shape)[1]
     merge_left = (
         bool(left.batch or left.contracting_first or not left.free)
@@ -70,13 +70,13 @@ def contract(
 
 
 def _is_faster_merged(ctx: Context) -> bool:
-    """Whether rows of many dimensions are merged into one: XLA does it, and eager ops cost more."""
+    """Whether to merge row dimensions; XLA does it itself, and eager mode pays for each op."""
     is_graph = not (ctx.is_by_kernels or compat.functions.in_compiled_function())
     return is_graph and ctx.wants(Optimization.ROWS_OF_ONE_MATRIX)
 
 
 def _is_row_by_computed(ctx: Context, rhs: tf.Tensor, left: _Side, right: _Side) -> bool:
-    """Whether it is a vector by a matrix that a run computes, which the target gets wrong."""
+    """Whether this is a vector times a computed matrix, which LiteRT's converter gets wrong."""
     is_row = bool(left.contracting and right.free) and not (left.free or left.batch)
     return is_row and ctx.has(Quirk.NO_ROW_BY_COMPUTED_MATRIX) and is_computed(rhs)
 
@@ -92,15 +92,15 @@ def _matrix_product(
 
 
 def _swapped(x: tf.Tensor) -> tf.Tensor:
-    """A batch of transposed matrices."""
+    """Transposes each matrix of a batch."""
     *batch, rows, columns = range(x.shape.rank)
     return ops.transpose(x, [*batch, columns, rows])
 
 
 def overwrites_memory(rows: Shape) -> bool:
-    """Whether TensorFlow's product of (*rows, n) and one matrix may overwrite memory.
+    """Whether TensorFlow's product of a (*rows, n) array and one matrix may overwrite memory.
 
-    oneDNN's BatchMatMulV2 of float32 does, in TensorFlow 2.21, of (12, 1, 3, 8) and (8, 4).
+    oneDNN's float32 BatchMatMulV2 does so for (12, 1, 3, 8) and (8, 4) (TensorFlow 2.21).
     """
     return len(rows) == 3 and (not isinstance(rows[1], int) or rows[1] == 1)
 
@@ -121,9 +121,9 @@ def _as_matrices(
 
 
 def _inner_product(lhs: tf.Tensor, rhs: tf.Tensor, left: _Side, right: _Side) -> tf.Tensor:
-    """dot_general of what has nothing but contracting and batch dimensions.
+    """dot_general of operands that have only contracting and batch dimensions.
 
-    It stands in for a product of vectors by way of one of matrices.
+    It replaces a MatMul of a row and a column, at which OpenVINO ends the process.
     """
     product = left.arranged(lhs) * right.arranged(rhs)
     return ops.reduce_sum(product, range(len(left.batch), product.shape.rank))
@@ -138,7 +138,7 @@ def _outer_product(
     lhs_shape: Shape,
     rhs_shape: Shape,
 ) -> tf.Tensor:
-    """dot_general without contracting dimensions: each element of one times each of the other."""
+    """dot_general without contracting dimensions: multiplies all pairs of elements."""
     batch, left_free, _ = left.split(lhs_shape)
     _, right_free, _ = right.split(rhs_shape)
     lhs, rhs = left.arranged(lhs), right.arranged(rhs)
@@ -155,8 +155,8 @@ class _Side:
 
     Attributes:
       batch, free, contracting: the dimensions, each in the order of the result or of their pairs.
-      contracting_first: whether the matrices are contracting x free, not free x contracting.
-      permutation: brings the dimensions into that order; None if they are in it.
+      contracting_first: whether the matrices are contracting x free (else free x contracting).
+      permutation: transposes the dimensions into that order; None if they are in that order.
     """
 
     batch: tuple[int, ...]
@@ -183,7 +183,7 @@ def _sides(
     rhs_rank: int,
     dimension_numbers: tuple[tuple[_Dims, _Dims], tuple[_Dims, _Dims]],
 ) -> tuple[_Side, _Side]:
-    """Both operands' sides, their contracting dimensions in the order that saves transposes."""
+    """Both operands' sides; the order of the contracting dimensions saves transposes."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     pairs = list(zip(lhs_contracting, rhs_contracting, strict=True))
     candidates = [
@@ -203,7 +203,7 @@ def _side(
     *,
     prefer_contracting_first: bool,
 ) -> _Side:
-    """A side without a transpose if there is one, else one that keeps the last dimension last."""
+    """A side without a transpose if possible, else one that keeps the last dimension last."""
     free = tuple(d for d in range(rank) if d not in batch and d not in contracting)
     orders = [(True, batch + contracting + free), (False, batch + free + contracting)]
     orders.sort(

@@ -1,4 +1,4 @@
-"""The convolutions that are one TensorFlow op, of operands in that op's layout."""
+"""Convolutions as one TensorFlow op; the operands are in the layout of that op."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def conv2d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tenso
 
 
 def _loses_the_window(ctx: Context, conv: Conv) -> bool:
-    """Whether the target's kernel may read beside the one window along the last axis."""
+    """Whether oneDNN may read outside the single window along the last axis."""
     *others, last = conv.out_shape[1:-1]
     return (
         ctx.has(Quirk.ONE_WINDOW_OF_ONE_FEATURE)
@@ -105,7 +105,7 @@ def _strided_afterwards(
     rhs: tf.Tensor,
     conv: Conv,
 ) -> tf.Tensor:
-    """The convolution without strides, of whose results some are taken."""
+    """Convolves without strides, and then takes every n-th element."""
     (low, high), window = conv.padding[-1], conv.window[-1]
     size = (conv.lhs_shape[-2] - 1) * conv.lhs_dilation[-1] + 1 + low + high - window + 1
     shape = (*conv.out_shape[:-2], size, conv.out_shape[-1])
@@ -115,7 +115,7 @@ def _strided_afterwards(
 
 
 def in_groups(conv: Conv, dtype: tf.DType) -> bool:
-    """Whether `conv2d` makes a Conv2D whose features are in groups."""
+    """Whether `conv2d` emits a Conv2D with grouped features."""
     planar = _with_leading_dimension(conv) if conv.rank == 1 else conv
     return conv.feature_groups != 1 and not _is_depthwise(planar, dtype)
 
@@ -141,9 +141,9 @@ def conv3d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tenso
 def _settled_padding(
     ctx: Context, lhs: tf.Tensor, conv: Conv, *, explicit: bool
 ) -> tuple[tf.Tensor, Dim]:
-    """`lhs` and the padding that a TensorFlow op is told: a name, or `explicit` numbers.
+    """`lhs` and the padding for a TensorFlow op: a name, or numbers if `explicit` allows them.
 
-    What the op cannot be told is done to `lhs` beforehand.
+    If the op cannot express the padding, `lhs` is padded here.
     """
     if not any(itertools.chain(*conv.padding)):
         return lhs, "VALID"
@@ -158,7 +158,7 @@ def _settled_padding(
 
 
 def with_padding(ctx: Context, lhs: tf.Tensor, conv: Conv) -> tf.Tensor:
-    """`lhs` dilated and padded."""
+    """Dilates and pads `lhs`."""
     return padded(
         ctx,
         lhs,
@@ -171,7 +171,7 @@ def with_padding(ctx: Context, lhs: tf.Tensor, conv: Conv) -> tf.Tensor:
 
 
 def with_dilated_kernel(ctx: Context, rhs: tf.Tensor, conv: Conv) -> tuple[tf.Tensor, Conv]:
-    """The same convolution with zeros in its kernel, in the place of a dilation."""
+    """Replaces the kernel's dilation by zeros in the kernel."""
     edges, gaps = [0] * (conv.rank + 2), [*(d - 1 for d in conv.rhs_dilation), 0, 0]
     zero = ops.zeros([], rhs.dtype)
     rhs = padded(ctx, rhs, zero, conv.rhs_shape, edges, edges, gaps)
@@ -180,7 +180,7 @@ def with_dilated_kernel(ctx: Context, rhs: tf.Tensor, conv: Conv) -> tuple[tf.Te
 
 
 def is_transposed_conv(conv: Conv) -> bool:
-    """Whether the convolution is the gradient, by its input, of one with stride `lhs_dilation`."""
+    """Whether this is the input gradient of a convolution with stride `lhs_dilation`."""
     return (
         1 <= conv.rank <= 3
         and conv.feature_groups == conv.batch_groups == 1
@@ -196,7 +196,7 @@ def is_transposed_conv(conv: Conv) -> bool:
 
 
 def conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
-    """A transposed convolution; the op's own padding takes away from a full window's overlap."""
+    """A transposed convolution; the op's padding cuts the edges off the full result."""
     if conv.rank == 1:
         lhs, rhs, conv = lhs[:, None], rhs[None], _with_leading_dimension(conv)
         return ops.squeeze(conv_backprop_input(ctx, lhs, rhs, conv), [1])
@@ -206,7 +206,7 @@ def conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv
         (window - 1 - low, max(window - 1 - high, 0))
         for (low, high), window in zip(conv.padding, conv.window, strict=True)
     ]
-    # The op flips the filter, and reads it as that of the convolution whose gradient it is.
+    # The op flips the filter and takes the filter of the forward convolution.
     rhs = flipped(rhs, range(rank), at_once=not ctx.has(Quirk.ONE_REVERSE_AT_A_TIME))
     rhs = ops.transpose(rhs, (*range(rank), rank + 1, rank))
     strides = (1, *conv.lhs_dilation, 1)
@@ -225,7 +225,7 @@ def conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv
     transpose = ops.conv2d_transpose if rank == 2 else ops.conv3d_transpose
     if padding != "EXPLICIT":
         return transpose(lhs, rhs, ctx.shape(conv.out_shape), strides, padding)
-    # The op in three dimensions takes no such padding, nor does that in two for every target.
+    # Conv3DBackpropInput takes no explicit padding; some targets lack it in two dimensions too.
     full = [
         (n - 1) * d + window
         for n, d, window in zip(conv.lhs_shape[1:-1], conv.lhs_dilation, conv.window, strict=True)
@@ -239,7 +239,7 @@ def conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv
 
 
 def _backprop_padding(conv: Conv, taken: Sequence[tuple[int, int]]) -> str:
-    """SAME or VALID, if the convolution with that padding has `lhs` as its output and `taken`."""
+    """SAME or VALID if that padding gives the sizes of `lhs` and `taken`, else EXPLICIT."""
     spatial = conv.out_shape[1:-1]
     if not any(itertools.chain(*taken)):
         return "VALID"
@@ -252,7 +252,7 @@ def _backprop_padding(conv: Conv, taken: Sequence[tuple[int, int]]) -> str:
 
 
 def xla_conv(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
-    """XlaConvV2: all of conv_general_dilated, in the dtype of the operands."""
+    """Every conv_general_dilated as XlaConvV2, in the dtype of the operands."""
     spatial = range(conv.rank)
     numbers = compat.xla.xla_data.ConvolutionDimensionNumbers(
         input_batch_dimension=0,
@@ -281,7 +281,7 @@ def xla_conv(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Ten
 
 
 def _with_leading_dimension(conv: Conv) -> Conv:
-    """The same convolution with one more spatial dimension, of size 1."""
+    """The same convolution with an additional first spatial dimension of size 1."""
     return dataclasses.replace(
         conv,
         lhs_shape=(conv.lhs_shape[0], 1, *conv.lhs_shape[1:]),
@@ -295,5 +295,5 @@ def _with_leading_dimension(conv: Conv) -> Conv:
 
 
 def all_ones(values: Sequence[int]) -> bool:
-    """Whether there is no stride, or no dilation."""
+    """Whether all strides, or all dilations, are 1."""
     return all(value == 1 for value in values)

@@ -1,4 +1,4 @@
-"""Convolutions as matrix products of patches: what each position of the filter sees."""
+"""Convolutions as matrix products of patches: the inputs under each filter position."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jax2tf._src.lowering.emit.convolution_ops import Conv
 
 
 def product_of_patches(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
-    """One matrix product: the inputs of each position of the filter, side by side, with `rhs`."""
+    """Multiplies `rhs` by the concatenated inputs of all filter positions, in one MatMul."""
     *positions, features_in, features_out = conv.rhs_shape
     size = math.prod(positions) * features_in
     matrix = ctx.reshaped(rhs, (size, features_out))
@@ -28,7 +28,7 @@ def product_of_patches(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv)
 def products_of_patches_by_groups(
     ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv
 ) -> tf.Tensor:
-    """As `product_of_patches`, one product for each group, in one batched op."""
+    """Like `product_of_patches`, with one product per group, in one batched op."""
     groups = conv.feature_groups
     *positions, features_in, features_out = conv.rhs_shape
     n_positions, features_out = math.prod(positions), features_out // groups
@@ -46,7 +46,7 @@ def products_of_patches_by_groups(
 
 
 def _patches(ctx: Context, lhs: tf.Tensor, conv: Conv) -> list[tf.Tensor]:
-    """What each position of the filter sees, one element for each output."""
+    """For each filter position, the inputs that it multiplies: one for each output."""
     if conv.rank == 0:
         return [lhs]
     spatial = conv.out_shape[1:-1]

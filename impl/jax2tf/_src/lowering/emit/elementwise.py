@@ -1,4 +1,4 @@
-"""Elementwise functions that several rules share, and how rules are made of such functions."""
+"""Elementwise functions that several rules share, and helpers that make rules of functions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Function = Callable[..., tf.Tensor]
 
 
 def in_kernel_dtype(function: Function, carriers: Carriers = COMPUTED) -> Function:
-    """`function`, computed in the dtype that `carriers` gives for that of the operands.
+    """`function`, computed in the carrier of the operands' dtype.
 
-    The result is cast back, unless it is a predicate.
+    The result is cast back, unless it is a bool.
     """
 
     def computed(*operands: tf.Tensor) -> tf.Tensor:
@@ -44,7 +44,7 @@ def or_complex(function: Function, complex_function: Function) -> Function:
 
 
 def in_one_shape(function: Function) -> Callable[..., tf.Tensor]:
-    """The rule of `function`, whose op repeats none of its operands (_src/ops/broadcasting.py)."""
+    """The rule of `function`, whose op does not broadcast (_src/ops/broadcasting.py)."""
 
     def rule(ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
         shape = ctx.avals_out[0].shape
@@ -62,7 +62,7 @@ def binary(op: Function) -> Function:
 
 
 def of_operands(table: Mapping[str, Callable[..., Lowered]]) -> dict[str, Callable[..., Lowered]]:
-    """Rules made from functions that take only the operands: `{"sin": tf.sin}`."""
+    """Makes rules from functions that take only the operands: `{"sin": tf.sin}`."""
     return {primitive: _without_context(function) for primitive, function in table.items()}
 
 
@@ -76,10 +76,10 @@ def _without_context(function: Callable[..., Lowered]) -> Callable[..., Lowered]
 
 
 def in_ranks_for_choices(ctx: Context, *operands: tf.Tensor) -> Sequence[tf.Tensor]:
-    """The operands of an elementwise primitive, none of them a scalar beside arrays.
+    """The operands of an elementwise primitive, with scalars reshaped to the rank of the arrays.
 
-    Only for targets with the quirk "no_scalar_choice": a rule that asks something of a scalar
-    divisor or distance would choose between arrays by one condition for all elements.
+    Only for targets with the quirk "no_scalar_choice" (DTensor): a rule that tests a scalar
+    operand, such as a divisor, would otherwise emit a SelectV2 of arrays with a scalar condition.
     """
     rank = max((x.shape.rank for x in operands), default=0)
     if not (rank and ctx.has(Quirk.NO_SCALAR_CHOICE)):
@@ -92,7 +92,7 @@ _UNARY = {
     "floor": unary(raw.Floor),
     "is_finite": unary(raw.IsFinite),
 }
-# Functions that are one op for real numbers and take more care for complex ones.
+# Functions that are one op for real numbers, with the function for complex numbers.
 _ANALYTIC = {
     "abs": (raw.Abs, complex_math.absolute),
     "acos": (raw.Acos, complex_math.acos),
@@ -120,9 +120,9 @@ _BINARY = {
     "ne": binary(raw.NotEqual),
 }
 _OF_EITHER = {name: or_complex(unary(op), other) for name, (op, other) in _ANALYTIC.items()}
-# Primitives that are one op, by name.
+# Primitives that are one op (or a complex function), by name.
 FUNCTIONS = {name: in_kernel_dtype(f) for name, f in {**_UNARY, **_OF_EITHER, **_BINARY}.items()}
-# For targets that have no such op, decomposed.py computes these.
+# decomposed.py computes these for targets that lack the op.
 _DECOMPOSED = (
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "expm1", "log1p", "sinh", "tan"),
 )
@@ -132,9 +132,9 @@ erfc = unary(raw.Erfc)
 
 
 def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """`function(x, y)`, of which a constant `x` stays the first operand.
+    """`function(x, y)`, written so that a constant `x` stays the first operand.
 
-    See the quirk "exchanges_constant_and_transpose": a vector of one number is left alone.
+    See the quirk "exchanges_constant_and_transpose"; it spares a constant vector of one element.
     """
     rank = y.shape.rank
     if not ctx.has(Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE) or rank is None or rank < 2:
@@ -151,18 +151,18 @@ def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tens
 
 
 def exponential(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    """exp(x), which is NaN where x is, also for a target whose op gives infinity there."""
+    """exp(x), with NaN for NaN; OpenVINO's Exp gives infinity for NaN."""
     power = FUNCTIONS["exp"](x)
     if not x.dtype.is_floating or ctx.assume_finite or not ctx.has(Quirk.INFINITE_EXP_OF_NAN):
         return power
-    # It is larger than the exponent, which is chosen where it is NaN.
+    # exp(x) exceeds x, so the maximum is exp(x); where x is NaN, the second operand x wins.
     return raw.Maximum(x=power, y=x)
 
 
 def erf(x: tf.Tensor) -> tf.Tensor:
-    """erf(x), without the overflow of TensorFlow's kernel."""
+    """erf(x), clipped so that TensorFlow's kernel does not overflow."""
     if x.dtype == tf.float64:
-        # TensorFlow's CPU kernel overflows to NaN; from 6 on the nearest float64 is 1.
+        # TensorFlow's CPU kernel overflows to NaN; in float64, erf(x) is 1 from 6 on.
         six = ops.constant(6, x.dtype)
         x = raw.Maximum(x=raw.Minimum(x=x, y=six), y=-six)
     return raw.Erf(x=x)

@@ -1,4 +1,4 @@
-"""The jaxpr of a JAX function that is lowered in place of an equation."""
+"""Traces a JAX function to a jaxpr that is lowered in place of an equation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def jaxpr_of(
     function: Callable[..., Sequence[jax.Array]],
     carriers: Mapping[str, str],
 ) -> jex_core.ClosedJaxpr:
-    """The jaxpr of `function` for an equation; it takes those operands that are no literals."""
+    """The jaxpr of `function` for an equation; it takes the operands that are not literals."""
     avals = [aval_of(v) for v in eqn.invars if isinstance(v, jex_core.Var)]
     specs = [
         jax.ShapeDtypeStruct(dtypes.physical_shape(aval), _carrier(aval, carriers))

@@ -1,4 +1,4 @@
-"""The bits of floats: as integers and back, also by arithmetic, and rounded to fewer."""
+"""Converts floats to their bits and back, with Bitcast or arithmetic, and rounds floats."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.targets.quirks import Quirk
 
 _LEAST = np.int32(-(2**31))
-# Exponents of the normal float32 numbers.
+# The exponents of the normal float32 numbers.
 _EXPONENTS = (-126, 127)
 
 
 def float_of_bits(ctx: Context, bits: tf.Tensor) -> tf.Tensor:
-    """The float32 of the bits of an int32."""
+    """The float32 whose bits are those of an int32."""
     negative = bits < 0
     size = ops.where(negative, bits + _LEAST, bits)
     exponent = _shifted_right(ctx, size, 23)
     fraction = size - exponent * 2**23
-    # The first exponent is of subnormal numbers, which have no leading 1.
+    # The lowest exponent marks subnormal numbers, which have no leading 1.
     digits = ops.cast(fraction, tf.float32) * 2.0**-23 + ops.cast(exponent > 0, tf.float32)
-    # The last is of infinity, and NaN with any fraction.
+    # The highest exponent marks infinity, or NaN if the fraction is not 0.
     powers = 2.0 ** np.clip(np.arange(256) - 127.0, *_EXPONENTS)
     number = digits * ops.gather(ops.constant(powers, tf.float32), exponent)
     is_last = ops.equal(exponent, 255)
@@ -37,14 +37,14 @@ def float_of_bits(ctx: Context, bits: tf.Tensor) -> tf.Tensor:
 
 
 def _shifted_right(ctx: Context, x: tf.Tensor, distance: int) -> tf.Tensor:
-    """x // 2**distance, of what is not negative, without a quotient where there are shifts."""
+    """x // 2**distance for non-negative x; by division if the target lacks RightShift."""
     if not ctx.takes("RightShift", x.dtype.name):
         return x // scalar(1 << distance, x.dtype)
     return ops.raw.RightShift(x=x, y=scalar(distance, x.dtype))
 
 
 def bits_of_float(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    """The bits of a float32 as an int32; a NaN has those of the NaN without a sign."""
+    """The bits of a float32 as an int32; every NaN gets the bits of the positive quiet NaN."""
     if ctx.has(Quirk.NO_BITS_OF_OPEN_SHAPE) and not x.shape.is_fully_defined():
         raise ctx.unsupported(
             "the target takes no bits of a float32 array with an open dimension: it computes them "
@@ -61,25 +61,25 @@ def bits_of_float(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 
 
 def _is_negative(x: tf.Tensor) -> tf.Tensor:
-    """Whether the sign is that of negative numbers, of zeros too."""
+    """Whether x is negative or -0."""
     return (x < 0) | (ops.equal(x, 0) & (1 / x < 0))
 
 
 def _with_sign(x: tf.Tensor, negative: tf.Tensor) -> tf.Tensor:
-    """The product, in which zeros have a sign: engines lose it where they choose or negate."""
+    """`x` times -1 or 1: engines lose the sign of a zero in a select or a negation."""
     return x * (1.0 - 2.0 * ops.cast(negative, x.dtype))
 
 
 def _digits_and_exponent(ctx: Context, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """|x| as digits * 2**exponent: 1 <= digits < 2, and less where x is subnormal.
+    """|x| as digits * 2**exponent, with 1 <= digits < 2, or less if x is subnormal.
 
-    What is not finite gets digits of no meaning.
+    The digits of infinities and NaNs are meaningless.
     """
     least, largest = _EXPONENTS
     size = ops.minimum(ops.abs(ctx.to_abs(x)), np.finfo(np.float32).max)
     size = select(ctx, ctx.is_nan(x), ops.constant(1.0), size)
-    # One too many or too few, as engines round logarithms; the inverse of the largest power is
-    # subnormal.
+    # The exponent may be off by one, because engines round logarithms. It stays below `largest`,
+    # since the inverse of the largest power is subnormal.
     about = ops.floor(ops.log(ops.maximum(size, 2.0**least)) * np.float32(1 / np.log(2)))
     exponent = ops.cast(ops.minimum(ops.maximum(about, least), largest - 1), tf.int32)
     inverses = 2.0 ** -np.arange(least, largest, dtype=np.float32)
@@ -91,7 +91,7 @@ def _digits_and_exponent(ctx: Context, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tens
 
 
 def float8_to_bytes(x: tf.Tensor) -> tf.Tensor:
-    """The bits of a float8 as uint8, put together from those of the same number in float32."""
+    """The bits of a float8 as uint8, computed from the bits of the same number in float32."""
     dtype = x.dtype.as_numpy_dtype
     info = ml_dtypes.finfo(dtype)
     bias = 1 - info.minexp
@@ -106,7 +106,7 @@ def float8_to_bytes(x: tf.Tensor) -> tf.Tensor:
         code = ops.where(is_special, _code(special, dtype) & 0x7F, code)
     negative = ops.bitcast(wide, tf.int32) < 0
     if _code(np.nan, dtype) == 0x80:
-        # These have one NaN, where others have -0, and no infinities.
+        # These dtypes have one NaN, with the bits of -0, and no infinities.
         negative = ops.logical_or(negative, wide != wide)
     return ops.cast(ops.where(negative, code + 128, code), tf.uint8)
 
@@ -116,7 +116,7 @@ def _code(value: float, dtype: np.dtype) -> int:
 
 
 def bytes_to_float8(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """The float8 numbers of these bits."""
+    """The float8 numbers with these bits, by table lookup."""
     table = ctx.constant(_ALL_BYTES.view(dtype.as_numpy_dtype))
     return ops.gather(table, ops.cast(x, tf.int32))
 
@@ -127,7 +127,7 @@ _ALL_BYTES = np.arange(256, dtype=np.uint8)
 def with_fewer_bits(
     ctx: Context, x: tf.Tensor, *, exponent_bits: int, mantissa_bits: int
 ) -> tf.Tensor:
-    """Rounds to fewer bits, ties to even; what is too small for the exponent becomes zero."""
+    """Rounds to fewer bits, ties to even; numbers too small for the exponent become zero."""
     info = ml_dtypes.finfo(x.dtype.as_numpy_dtype)
     if x.dtype == tf.float32 and not ctx.takes("Bitcast"):
         bits = _rounded_bits(ctx, bits_of_float(ctx, x), info, exponent_bits, mantissa_bits)
@@ -135,14 +135,14 @@ def with_fewer_bits(
     else:
         bits = ops.bitcast(x, BITS[x.dtype])
         rounded = ops.bitcast(_rounded_bits(ctx, bits, info, exponent_bits, mantissa_bits), x.dtype)
-    # Rounding can carry a NaN's bits away.
+    # Rounding can turn the bits of a NaN into another number.
     return select(ctx, ctx.is_nan(x), x, rounded)
 
 
 def _rounded_bits(
     ctx: Context, bits: tf.Tensor, info: jax.numpy.finfo, exponent_bits: int, mantissa_bits: int
 ) -> tf.Tensor:
-    """The bits of the rounded number, by arithmetic: few engines have logic of bits."""
+    """The bits of the rounded number, by arithmetic: few engines have bitwise ops."""
     sign = ops.where(bits < 0, scalar(bits.dtype.min, bits.dtype), scalar(0, bits.dtype))
     size = bits - sign
     dropped = info.nmant - mantissa_bits

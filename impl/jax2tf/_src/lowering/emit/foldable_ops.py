@@ -1,9 +1,9 @@
-"""What a converter may fold in a graph: ops whose result is one of their operands.
+"""Finds the ops that a converter may fold into one of their operands.
 
-Converters fold more than can be listed: a product with ones, a slice of all elements, the reverse
-of an axis of one element, a Cast there and back. So every op may be folded here, unless a table
-says that it computes. The answers are "may be" and "surely": where in doubt, a tensor may be an
-operand, and does not surely read it.
+Converters fold more than a table can list: a product with ones, a slice of all elements, the
+reverse of an axis of one element, a Cast there and back. Every op is therefore assumed foldable
+unless a table says that it computes. In doubt, a tensor "may be" an operand and does not "surely"
+read that operand.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 import numpy as np
 import tensorflow as tf
 
-# No operand of these is ever their result.
+# The result of these ops never equals an operand.
 _COMPUTES = frozenset(
     {
         *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "BatchMatMulV2", "Betainc"),
@@ -50,8 +50,8 @@ def _largest(dtype: np.dtype) -> object:
     return np.inf if np.issubdtype(dtype, np.inexact) else np.iinfo(dtype).max
 
 
-# The number beside which an op of two operands may be the other one. Of a difference and a quotient
-# that holds for the first operand too: what subtracts twice from 0 is folded.
+# If one operand is this number, the result may be the other operand. For a difference or a quotient
+# both operands count: converters fold 0 - (0 - x).
 _NEUTRAL: Mapping[str, Number] = {
     **dict.fromkeys(("Add", "AddV2", "BitwiseOr", "BitwiseXor", "LeftShift"), _of(0)),
     **dict.fromkeys(("LogicalOr", "RightShift", "Sub"), _of(0)),
@@ -61,11 +61,11 @@ _NEUTRAL: Mapping[str, Number] = {
     "Maximum": _least,
     "Minimum": _largest,
 }
-# Of one number twice these are that number.
+# Applied to the same tensor twice, these ops return that tensor.
 _IDEMPOTENT = frozenset(
     {"BitwiseAnd", "BitwiseOr", "LogicalAnd", "LogicalOr", "Maximum", "Minimum"}
 )
-# The number of which a product, or what is like it, reads nothing else.
+# If one operand is this number, the op does not read the other operand.
 _ABSORBING: Mapping[str, Number] = {
     **dict.fromkeys(("Mul", "MulNoNan", "BitwiseAnd", "LogicalAnd", "Pow"), _of(0)),
     "BitwiseOr": lambda dtype: _largest(dtype) if np.issubdtype(dtype, np.unsignedinteger) else -1,
@@ -73,18 +73,18 @@ _ABSORBING: Mapping[str, Number] = {
     "Maximum": _largest,
     "Minimum": _least,
 }
-# Of one tensor twice these are a number, whatever that tensor is.
+# Applied to the same tensor twice, these ops return a constant.
 _CANCEL = frozenset({"BitwiseXor", "Div", "RealDiv", "Sub"})
-# These write an operand, that of the number, into their first.
+# These ops write the operand with this index into their first operand.
 _OVERWRITES: Mapping[str, int] = {
     "TensorScatterUpdate": 2,
     "XlaDynamicUpdateSlice": 1,
 }
-# These read the shape of their operand, and none of its numbers.
+# These ops read only the shape of their operand.
 _OF_SHAPES = frozenset({"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"})
 
 
-# What these do with their operands stands in a function.
+# These ops call a function, which decides about their operands.
 _CALLS = frozenset(
     {
         *("Case", "If", "PartitionedCall", "StatefulPartitionedCall", "StatelessCase"),
@@ -97,9 +97,9 @@ _NONE: Numbers = frozenset()
 
 
 class Folds:
-    """What converters may make of the tensors of a graph that are computed from some of them.
+    """Which operands the tensors of a graph may equal, or surely read, whatever a converter folds.
 
-    Operands have numbers. Tensors of which nothing is said are computed from none.
+    Operands are given by index. A tensor that is not listed reads no operand.
     """
 
     def __init__(
@@ -108,10 +108,10 @@ class Folds:
         """Looks at each op once.
 
         Args:
-          ops: those of the graph, each behind the ops whose results it takes.
-          operands: those that are asked about.
-          known: which of them a converter may know, because no step of a loop changes them. All
-            else that the graph is given, and is no operand, it may know too.
+          ops: the ops of the graph, each after the ops whose results it takes.
+          operands: the tensors to track.
+          known: the operands that a converter may know, because no step of a loop changes them. It
+            may also know all other inputs of the graph.
         """
         self._kinds: dict[Hashable, int] = {}
         self._kind_of: dict[Hashable, int] = {}
@@ -124,16 +124,16 @@ class Folds:
                     self._look_at(op, result)
 
     def may_be(self, x: tf.Tensor) -> Numbers:
-        """The operands any of which a converter may take for a tensor."""
+        """The operands that a converter may substitute for the tensor."""
         return self._may_be.get(x.ref(), _NONE)
 
     def reads(self, x: tf.Tensor) -> Numbers:
-        """The operands that a tensor is computed from, whatever a converter folds."""
+        """The operands that the tensor surely reads, whatever a converter folds."""
         return self._reads.get(x.ref(), _NONE)
 
     def _count(self, op: tf.Operation, result: tf.Tensor) -> None:
-        """Numbers a tensor; those that may be the same one have the same number."""
-        # A converter makes one op of those that do the same with the same tensors.
+        """Assigns a number to a tensor; tensors that may be equal get the same number."""
+        # A converter merges ops that compute the same from the same tensors.
         inputs = tuple(self._kind_of.get(x.ref()) for x in op.inputs)
         made_by = op.type if inputs or op.type == "Const" else op.name
         kind = (made_by, result.value_index, inputs)
@@ -151,7 +151,7 @@ class Folds:
             self._reads[result.ref()] = read
 
     def _passed_on(self, op: tf.Operation, result: tf.Tensor) -> Iterator[tf.Tensor]:
-        """The operands of an op that may be its result."""
+        """Yields the operands of an op that its result may equal."""
         if op.type in _COMPUTES:
             return
         for i, operand in enumerate(op.inputs):
@@ -166,7 +166,7 @@ class Folds:
         return not self.reads(x) and _may_be_number(x, _NEUTRAL[op])
 
     def _surely_read(self, op: tf.Operation, result: tf.Tensor) -> Numbers:
-        """What an op reads that no converter drops."""
+        """The operands that an op reads even after a converter folded all that it can."""
         inputs: list[tf.Tensor] = list(op.inputs)
         is_empty = result.shape.rank is not None and 0 in result.shape.as_list()
         if is_empty or op.type in _OF_SHAPES or op.type in _CALLS:
@@ -182,7 +182,7 @@ class Folds:
         return _NONE.union(*map(self.reads, inputs))
 
     def _read_by_choice(self, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> Numbers:
-        """What a choice reads by a condition that a converter may know."""
+        """The operands that a SelectV2 reads whose condition a converter may know."""
         value = tf.get_static_value(condition)
         if value is None:
             return self.reads(x) & self.reads(y)
@@ -196,12 +196,12 @@ class Folds:
 
 
 def _may_be_number(x: tf.Tensor, number: Number) -> bool:
-    """Whether all elements of a tensor may be a number: they are not, if it is another constant."""
+    """Whether all elements of a tensor may be `number`: not if the tensor is another constant."""
     value = tf.get_static_value(x)
     return value is None or bool(np.all(value == number(np.asarray(value).dtype)))
 
 
 def _is_smaller(x: tf.Tensor, than: tf.Tensor) -> bool:
-    """Whether an array certainly has fewer elements than another."""
+    """Whether an array is known to have fewer elements than another."""
     sizes = [y.shape.num_elements() for y in (x, than)]
     return None not in sizes and sizes[0] < sizes[1]

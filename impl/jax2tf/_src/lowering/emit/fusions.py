@@ -1,4 +1,4 @@
-"""Ops between two that an engine would merge, where it then misses what it has one op for."""
+"""Ops that keep LiteRT's converter from merging an op before it recognises a gelu."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.targets.quirks import Quirk
 
-# Less than any gelu, which is at least -0.17.
+# gelu is at least -0.17.
 _BELOW_GELU = -1.0
 
 
 def before_relu(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    """The same numbers, of another op than the product that ends a gelu by the error function."""
+    """`x` after a Maximum that changes nothing, if `x` is the last product of a gelu by erfc."""
     if tf.executing_eagerly() or not ctx.has(Quirk.RELU_TAKES_GELU_APART) or not _ends_gelu(x):
         return x
     return ops.raw.Maximum(x=x, y=ops.constant(_BELOW_GELU, x.dtype))

@@ -1,10 +1,10 @@
-"""The geometry of gather and scatter: windows of an operand, one for each index vector.
+"""The geometry of gather and scatter, which pair each index vector with a window of the operand.
 
-Both primitives pair a window of the operand with each vector of `indices[..., :]`. What they read
-or write lies in an array whose dimensions are, in an order of their own, the dimensions of
-`indices` but its last, and those dimensions of the window that were kept. Such a dimension is named
-by a label here: `("batch", i)` for dimension i of `indices`, `("window", d)` for dimension d of the
-operand. See "gather" and "scatter" in the StableHLO specification.
+A gather reads windows into its result, and a scatter writes its updates into windows. Result and
+updates have the dimensions of `indices` except the last, and the kept dimensions of the window, in
+some order. A label names each dimension: `("batch", i)` is dimension i of `indices`, and
+`("window", d)` is dimension d of the operand. See "gather" and "scatter" in the StableHLO
+specification.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Label = tuple[str, int]
 
 @dataclasses.dataclass(frozen=True)
 class Windows:
-    """Where the windows of one gather or scatter lie.
+    """The positions and sizes of the windows of one gather or scatter.
 
     Attributes:
-      shape: of the operand.
-      sizes: of a window, in each dimension of the operand.
-      indexed: the operand's dimension for each coordinate of an index vector.
-      batching: pairs of an operand's dimension and the dimension of `indices` it runs along with,
-        in the order of the latter.
+      shape: the shape of the operand.
+      sizes: the size of a window in each dimension of the operand.
+      indexed: for each coordinate of an index vector, the dimension of the operand that it indexes.
+      batching: pairs of a batching dimension of the operand and the corresponding dimension of
+        `indices`, in the order of the latter.
       batch_shape: the shape of `indices` without its last dimension.
-      layout: a label for each dimension of the result of a gather, of the updates of a scatter.
+      layout: the label of each dimension of a gather's result, or of a scatter's updates.
     """
 
     shape: tuple[Dim, ...]
@@ -48,7 +48,7 @@ class Windows:
 
     @functools.cached_property
     def varying(self) -> tuple[int, ...]:
-        """The indexed dimensions in which a window in bounds can lie in more than one place."""
+        """The indexed dimensions in which a window can start at more than one index."""
         return tuple(d for d in self.indexed if self.sizes[d] != self.shape[d])
 
     @functools.cached_property
@@ -58,17 +58,17 @@ class Windows:
 
     @functools.cached_property
     def partial(self) -> tuple[int, ...]:
-        """The dimensions of which windows take the first part, whatever the index says."""
+        """The unindexed dimensions of which a window covers only the first part."""
         fixed = (*self.indexed, *self.aligned)
         return tuple(d for d, n in enumerate(self.shape) if d not in fixed and self.sizes[d] != n)
 
     @functools.cached_property
     def batch_labels(self) -> list[Label]:
-        """The labels of all dimensions of `indices` but the last."""
+        """The labels of all dimensions of `indices` except the last."""
         return [("batch", i) for i in range(len(self.batch_shape))]
 
     def size(self, label: Label) -> Dim:
-        """The length of a dimension."""
+        """The size of the dimension with this label."""
         kind, i = label
         return self.batch_shape[i] if kind == "batch" else self.sizes[i]
 
@@ -144,34 +144,34 @@ def _windows(
 
 
 def wide(x: tf.Tensor) -> tf.Tensor:
-    """`x`, cast to a dtype that kernels have and that holds the same values."""
+    """Casts `x` to a dtype that has kernels and holds the same values."""
     return ops.cast(x, carrier_of(HOLDS_NARROW, x.dtype))
 
 
 def as_index(indices: tf.Tensor) -> tf.Tensor:
-    """Indices in int32 or int64, the dtypes that TensorFlow's kernels take.
+    """Casts indices to int32 or int64, which TensorFlow's kernels require.
 
-    What does not fit stays out of bounds on the same side.
+    An index that does not fit stays out of bounds on the same side.
     """
     if indices.dtype in (tf.int32, tf.int64):
         return indices
     signed = SIGNED_INDICES.get(indices.dtype)
     if signed is None:
         return ops.cast(indices, tf.int32)
-    # Engines that read graphs cast these dtypes, and have no minimum of them.
+    # Engines can cast these dtypes, but have no Minimum of them.
     indices = ops.cast(indices, signed)
     return ops.where(indices < 0, ops.constant(signed.max, signed), indices)
 
 
 def as_one_index(starts: Sequence[tf.Tensor]) -> tf.Tensor:
-    """Scalar indices, which may differ in their dtypes, as one vector of int32 or int64."""
+    """Stacks scalar indices, whose dtypes may differ, to a vector of int32 or int64."""
     indices = [as_index(start) for start in starts]
     common = tf.int64 if any(i.dtype == tf.int64 for i in indices) else tf.int32
     return ops.stack([ops.cast(i, common) for i in indices])
 
 
 def clamped(ctx: Context, indices: tf.Tensor, windows: Windows) -> tf.Tensor:
-    """Index vectors moved by as little as puts their windows in bounds."""
+    """Clamps index vectors so that their windows are in bounds."""
     if not windows.indexed:
         return indices
     limits = [windows.shape[d] - windows.sizes[d] for d in windows.indexed]
@@ -179,19 +179,19 @@ def clamped(ctx: Context, indices: tf.Tensor, windows: Windows) -> tf.Tensor:
 
 
 def clipped(indices: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
-    """Each index, or the one of 0 and `last`, which is not negative, that is nearest to it."""
+    """Clips each index to [0, last]; `last` is not negative."""
     # Form: minimum_of_maximum.
     return ops.minimum(ops.maximum(indices, 0), last)
 
 
 def in_bounds(indices: tf.Tensor, clamped_indices: tf.Tensor) -> tf.Tensor:
-    """For each index vector whether its whole window is in bounds."""
+    """For each index vector, whether its whole window is in bounds."""
     same = ops.equal(indices, clamped_indices)
     return ops.squeeze(same, -1) if same.shape[-1] == 1 else ops.reduce_all(same, -1)
 
 
 def coordinate(starts: tf.Tensor, windows: Windows, dim: int) -> tf.Tensor:
-    """Where windows start in an indexed dimension of the operand: one column of the indices."""
+    """The start of each window in an indexed dimension: one column of the indices."""
     if len(windows.indexed) == 1:
         return ops.squeeze(starts, -1)
     return starts[..., windows.indexed.index(dim)]
@@ -238,7 +238,7 @@ def spread(
     labels: Sequence[Label],
     onto: Sequence[Label],
 ) -> tf.Tensor:
-    """`x`, whose dimensions are `labels`, ready to broadcast against an array of labels `onto`."""
+    """Reshapes `x`, whose dimensions are `labels`, to broadcast against dimensions `onto`."""
     if list(labels) == list(onto):
         return x
     return ctx.reshaped(x, [windows.size(n) if n in labels else 1 for n in onto])
@@ -251,9 +251,9 @@ def rearranged(
     labels: Sequence[Label],
     onto: Sequence[Label],
 ) -> tf.Tensor:
-    """`x`, whose dimensions are `labels`, with those of `onto` instead.
+    """Transposes and reshapes `x` from dimensions `labels` to dimensions `onto`.
 
-    A label that only one side has is of a dimension of length 1.
+    A label that is only on one side names a dimension of size 1.
     """
     common = [n for n in onto if n in labels]
     x = transposed(x, [labels.index(n) for n in (*common, *(n for n in labels if n not in onto))])
@@ -263,7 +263,7 @@ def rearranged(
 
 
 def transposed(x: tf.Tensor, permutation: Sequence[int]) -> tf.Tensor:
-    """tf.transpose, unless there is nothing to move."""
+    """tf.transpose, or `x` itself if the permutation is the identity."""
     return x if is_identity(permutation) else ops.transpose(x, permutation)
 
 

@@ -1,7 +1,7 @@
-"""What a graph holds for a tensor: the value of a constant, or the one number of all its elements.
+"""Reads known values from a graph: the value of a constant, or a number that fills a tensor.
 
-An array of one number has a value only where its shape is known. Where a dimension is open, its
-number is still known, and an op beside which that number changes nothing is left out.
+A filled tensor has a known value only if its shape is known. If a dimension is open, the number is
+still known, and an op that this number makes an identity is left out.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from jax2tf._src.ops.grappler import is_constant
 from jax2tf._src.tracing.large_constants import SMALL_CONSTANT_SIZE
 from jax2tf._src.util.typing import Param, Shape
 
-# Ops of constants that graphs hold as they are: jnp.remainder puts a 1 where a divisor is 0.
+# Ops that graphs apply to constants: jnp.remainder replaces a divisor 0 by 1.
 _KNOWN: dict[str, Callable[..., np.ndarray]] = {"Equal": np.equal, "SelectV2": np.where}
 
 
 def known_value(x: tf.Tensor) -> np.ndarray | None:
-    """What a graph holds for x, if it is a constant; None for eager tensors, which are not asked.
+    """The value of x if x is a constant of a graph; None for eager tensors.
 
-    They stand in graphs too: tape.jacobian calls the gradient of an eager program in a graph.
+    Eager tensors occur in graphs too: tape.jacobian traces the gradient of an eager program.
     """
     if not tf.is_symbolic_tensor(x):
         return None
     op = x.op
     if op in _SMALL_CONSTANTS:
         return _SMALL_CONSTANTS[op]
-    # TensorFlow takes long to say that it knows no value.
+    # tf.get_static_value is slow if it finds no value.
     if op.inputs and not is_constant(x):
         return None
     value: np.ndarray | None = tf.get_static_value(x)
@@ -49,23 +49,23 @@ def known_value(x: tf.Tensor) -> np.ndarray | None:
     return _KNOWN[op.type](*operands)
 
 
-# TensorFlow reads a constant's value out of the graph each time.
+# A cache, because TensorFlow parses a constant's value each time.
 _SMALL_CONSTANTS: weakref.WeakKeyDictionary[tf.Operation, np.ndarray] = weakref.WeakKeyDictionary()
 
 
 def is_all(x: tf.Tensor, number: float) -> bool:
-    """Whether a graph holds a constant for x, all of whose elements are that number."""
+    """Whether x is a constant of a graph whose elements all equal `number`."""
     value = known_value(x)
     return value is not None and bool(value.size) and bool((value == number).all())
 
 
 def is_zero(x: tf.Tensor) -> bool:
-    """Whether x is a constant of the graph that is 0, or False, and not -0."""
+    """Whether x is a constant of a graph that is 0 or False; -0.0 does not count."""
     value = known_value(x)
     return value is not None and not any(value.tobytes())
 
 
-# Ops that give elements of one of their operands and no others, with the place of that operand.
+# Ops whose result holds only elements of one operand, with the index of that operand.
 _REPEATS = {
     **dict.fromkeys(("BroadcastTo", "ExpandDims", "Identity", "Reshape", "ReverseV2"), 0),
     **dict.fromkeys(("Slice", "Squeeze", "StridedSlice", "Tile", "Transpose"), 0),
@@ -75,7 +75,7 @@ _LIKE = {"OnesLike": 1, "ZerosLike": 0}
 
 
 def known_number(x: tf.Tensor) -> np.ndarray | None:
-    """The number, in the tensor's dtype, that all elements of a graph's tensor are; or None."""
+    """The number that all elements of a graph's tensor equal, in its dtype; else None."""
     if tf.executing_eagerly():
         return None
     while op_type_of(x) in _REPEATS:
@@ -86,12 +86,12 @@ def known_number(x: tf.Tensor) -> np.ndarray | None:
     if value is None or not value.size:
         return None
     first: np.ndarray = value.reshape(-1)[0]
-    # By their bits: -0 is not 0, and NaN is NaN.
+    # The bits are compared: -0 differs from 0, and NaN equals NaN.
     return first if value.tobytes() == first.tobytes() * value.size else None
 
 
 def is_number(x: tf.Tensor, number: Number) -> bool:
-    """Whether all elements of a graph's tensor are known to be a number; -0.0 is not 0.0."""
+    """Whether all elements of a graph's tensor are known to equal `number`; -0.0 is not 0.0."""
     known = known_number(x)
     if known is None:
         return False
@@ -99,17 +99,17 @@ def is_number(x: tf.Tensor, number: Number) -> bool:
     return known.tobytes() == np.asarray(number(dtype), dtype).tobytes()
 
 
-# A number by the dtype that it is of.
+# A function from a dtype to a number of that dtype.
 Number = Callable[[np.dtype], object]
 Rule = Callable[..., tf.Tensor]
 
 
 def without(second: Number, first: Number | None = None) -> Callable[[Rule], Rule]:
-    """A rule of two operands that gives one of them where the other is known to change nothing.
+    """Decorates a binary rule: it returns one operand if the other is known to change nothing.
 
     Args:
-      second: the number that changes nothing as the second operand.
-      first: the one that changes nothing as the first operand; None if there is none.
+      second: the neutral number as the second operand.
+      first: the neutral number as the first operand; None if there is none.
     """
 
     def of(rule: Rule) -> Rule:
@@ -128,12 +128,12 @@ def without(second: Number, first: Number | None = None) -> Callable[[Rule], Rul
 
 
 def zero(dtype: np.dtype) -> object:
-    """0, without a sign: x - 0 is x, also where x is -0."""
+    """0, not -0: x - 0 is x, also where x is -0."""
     return 0
 
 
 def negative_zero(dtype: np.dtype) -> object:
-    """-0.0 of floats, and 0 of integers: 0.0 + -0.0 is 0.0, while -0.0 + 0.0 is not -0.0."""
+    """-0.0 for floats, 0 for integers: 0.0 + -0.0 is 0.0, but -0.0 + 0.0 is not -0.0."""
     return 0 if np.issubdtype(dtype, np.integer) else -0.0
 
 
@@ -143,7 +143,7 @@ def one(dtype: np.dtype) -> object:
 
 
 def repeated(ctx: Context, x: tf.Tensor, shape: Shape) -> tf.Tensor:
-    """The array broadcast to a shape."""
+    """Broadcasts `x` to a shape."""
     return x if _is_whole(x, shape) else ops.broadcast_to(x, ctx.shape(shape))
 
 

@@ -1,9 +1,8 @@
-"""Algorithms of linear algebra for which TensorFlow has no op, in ops that run in every mode.
+"""Linear algebra algorithms for which TensorFlow has no op, in ops that run in every mode.
 
-All of them work on batches: a matrix argument has shape [b, m, n], a vector [b, n]. They are the
-textbook algorithms behind LAPACK's unblocked routines, with LAPACK's choices of sign, so that
-results are comparable entry by entry. See Golub and Van Loan, "Matrix Computations", chapters 3, 5
-and 8.
+All functions take batches: a matrix has the shape [b, m, n], a vector [b, n]. They are the textbook
+algorithms of LAPACK's unblocked routines, with LAPACK's choices of sign, so that results agree
+entry by entry. See Golub and Van Loan, "Matrix Computations", chapters 3, 5 and 8.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Tensors = tuple[tf.Tensor, ...]
 def as_function(
     algorithm: Callable[..., Sequence[tf.Tensor]], compiled: bool
 ) -> Callable[..., Sequence[tf.Tensor]]:
-    """An algorithm as one TensorFlow function: eager TensorFlow would run its loops in Python.
+    """Wraps an algorithm in a tf.function; eager TensorFlow would run its loops in Python.
 
     Args:
       algorithm: a function of tensors.
@@ -40,14 +39,14 @@ def lu(a: tf.Tensor) -> Tensors:
     """LU factorisation with partial pivoting: (lu, pivots, permutation), as LAPACK's getf2."""
     rows, columns = ops.range(ops.shape(a)[1]), ops.range(ops.shape(a)[2])
     rank = ops.minimum(ops.shape(a)[1], ops.shape(a)[2])
-    # Made out here: XLA sees no compile-time constant in a length that a loop's body captures.
+    # Not in the body: a length that the body captures is no compile-time constant for XLA.
     steps = ops.range(rank)
 
     def step(k: tf.Tensor, a: tf.Tensor, pivots: tf.Tensor, permutation: tf.Tensor) -> Tensors:
         size = ops.where(rows >= k, _abs1(ops.gather(a, k, axis=2)), -1)
         pivot_row = ops.argmax(size, axis=1, output_type=tf.int32)
         order = _swap(rows, k, pivot_row)
-        # Two rows change places; a gather of all would take longer.
+        # Swaps two rows; a gather of all rows would take longer.
         here, row = ops.gather(a, k, axis=1), ops.gather(a, pivot_row, batch_dims=1)
         a = ops.where((order == k)[:, :, None], here[:, None, :], a)
         a = ops.where((rows == k)[:, None], row[:, None, :], a)
@@ -70,7 +69,7 @@ def lu(a: tf.Tensor) -> Tensors:
 
 
 def permutation_of(pivots: tf.Tensor, size: Dim) -> tf.Tensor:
-    """The permutation that LU's row interchanges amount to."""
+    """The permutation that results from LU's row interchanges."""
     rows = ops.range(size)
 
     def step(k: tf.Tensor, permutation: tf.Tensor) -> Tensors:
@@ -82,24 +81,24 @@ def permutation_of(pivots: tf.Tensor, size: Dim) -> tf.Tensor:
 
 
 def qr(a: tf.Tensor) -> Tensors:
-    """Householder reflectors of A = Q R: (reflectors and R, taus), as LAPACK's geqr2."""
+    """Householder reflectors of A = Q R: (reflectors and R, taus), like LAPACK's geqr2."""
     a, taus, _ = _reflect_columns(a, pivoting=False)
     return a, taus
 
 
 def pivoted_qr(a: tf.Tensor) -> Tensors:
-    """As `qr` of A P, with the columns of P chosen by norm: (reflectors and R, taus, columns)."""
+    """Like `qr` of A P, where P orders columns by norm: (reflectors and R, taus, columns)."""
     return _reflect_columns(a, pivoting=True)
 
 
 def qr_of_free_columns(a: tf.Tensor, pivots: tf.Tensor) -> Tensors:
-    """As LAPACK's geqp3: `pivoted_qr`, but columns whose pivot is not 0 stay in front.
+    """Like LAPACK's geqp3: `pivoted_qr`, but columns whose pivot is not 0 stay in front.
 
-    Gives (reflectors and R, columns counted from one, taus).
+    Returns (reflectors and R, columns counted from one, taus).
     """
     is_fixed = ops.not_equal(pivots, 0)
     count = ops.shape(a)[2]
-    # Each of them changes places with the first column that is not fixed.
+    # Each fixed column is swapped with the first column that is not fixed.
     places = ops.cumsum(ops.cast(is_fixed, tf.int32), axis=1)
     order = permutation_of(ops.where(is_fixed, places - 1, ops.range(count)), count)
     a = ops.gather(a, order, axis=2, batch_dims=1)
@@ -108,7 +107,7 @@ def qr_of_free_columns(a: tf.Tensor, pivots: tf.Tensor) -> Tensors:
 
 
 def _reflect_columns(a: tf.Tensor, pivoting: bool, n_fixed: tf.Tensor | int = 0) -> Tensors:
-    """Reflectors, taus, order of columns; `n_fixed` of each matrix's first columns stay first."""
+    """Returns reflectors, taus and column order; the first `n_fixed` columns of a matrix stay."""
     rows, columns = ops.range(ops.shape(a)[1]), ops.range(ops.shape(a)[2])
     rank = ops.minimum(ops.shape(a)[1], ops.shape(a)[2])
 
@@ -161,7 +160,7 @@ def tridiagonal(a: tf.Tensor) -> Tensors:
     """
     strictly_lower = ops.band_part(a, -1, 0) - ops.band_part(a, 0, 0)
     columns = ops.range(ops.shape(a)[2])
-    # No op of diagonals, which not every engine has.
+    # Not every engine has ops for diagonals.
     is_diagonal = ops.equal(columns[:, None], columns)
     diagonal = ops.where(is_diagonal, ops.cast(ops.real(a), a.dtype), ops.zeros([], a.dtype))
     hermitian = strictly_lower + adjoint(strictly_lower) + diagonal
@@ -172,7 +171,7 @@ def tridiagonal(a: tf.Tensor) -> Tensors:
         column = _stored(a, v, beta, k + 1, at=k)
         both = adjoint(reflected(adjoint(a), v, ops.conj(tau)))
         both = reflected(both, v, ops.conj(tau))
-        # Rows up to k hold what is done with; reflectors have no part in them.
+        # Rows up to k are finished; reflectors do not touch them.
         a = ops.where((columns > k)[None, None, :], both, a)
         a = ops.where((columns == k)[None, None, :], column, a)
         return k + 1, a, _with_element(taus, k, tau)
@@ -182,10 +181,10 @@ def tridiagonal(a: tf.Tensor) -> Tensors:
 
 
 def product_of_reflectors(a: tf.Tensor, taus: tf.Tensor) -> tf.Tensor:
-    """The first columns of H_0 H_1 ... for the reflectors below the diagonal of `a`, as ungqr.
+    """The first columns of H_0 H_1 ... for the reflectors below the diagonal of `a`, like ungqr.
 
-    By the compact WY form I - V T V^H, which costs no loop: with D = diag(taus) and S the part of
-    V^H V above the diagonal, T = (I + D S)^-1 D (Schreiber and Van Loan 1989).
+    The compact WY form I - V T V^H needs no loop. With D = diag(taus) and S the part of V^H V above
+    the diagonal, T = (I + D S)^-1 D (Schreiber and Van Loan 1989).
     """
     m, n = ops.shape(a)[1], ops.shape(a)[2]
     v, t = _compact(a, taus)
@@ -206,7 +205,7 @@ def apply_reflectors(
 
 
 def _compact(a: tf.Tensor, taus: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """V and T of I - V T V^H."""
+    """V and T of the compact WY form I - V T V^H."""
     v = a[:, :, : ops.shape(taus)[1]]
     v = ops.band_part(v, -1, 0)
     v = ops.set_diag(v, ops.ones_like(ops.diag_part(v)))
@@ -219,7 +218,7 @@ def _compact(a: tf.Tensor, taus: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 def solve_tridiagonal(
     lower: tf.Tensor, diagonal: tf.Tensor, upper: tf.Tensor, rhs: tf.Tensor
 ) -> tf.Tensor:
-    """Gaussian elimination with partial pivoting of a tridiagonal system, as LAPACK's gtsv.
+    """Gaussian elimination of a tridiagonal system with partial pivoting, like LAPACK's gtsv.
 
     Args:
       lower: shape [n, b], the first row unused.
@@ -233,7 +232,7 @@ def solve_tridiagonal(
     zero, zeros = ops.zeros_like(diagonal[0]), ops.zeros_like(rhs[0])
 
     def eliminate(row: Tensors, following: Tensors) -> Tensors:
-        # `row` is (_, _, _, _, d, u, b): an eliminated row to keep, and one to eliminate with.
+        # `row` holds four results to keep and (d, u, b), the row to eliminate with.
         *_, d, u, b = row
         below, d_next, u_next, b_next = following
         swap = _abs1(below) > _abs1(d)
@@ -270,7 +269,7 @@ def solve_tridiagonal(
 def with_a_row_more(
     lower: tf.Tensor, diagonal: tf.Tensor, upper: tf.Tensor, rhs: tf.Tensor
 ) -> Tensors:
-    """The system of `solve_tridiagonal` with x = 0 as one more row, which nothing else reads."""
+    """Appends the independent row x = 0 to a system for `solve_tridiagonal`."""
     zero = ops.zeros_like(diagonal[:1])
     return (
         ops.concat([lower, zero], 0),
@@ -281,14 +280,14 @@ def with_a_row_more(
 
 
 def eigh(a: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Eigenvalues, which are real, and eigenvectors of Hermitian matrices of any batch shape.
+    """Eigenvalues (real) and eigenvectors of Hermitian matrices of any batch shape.
 
-    A step of Newton's method follows TensorFlow's op, which is less exact than LAPACK, and stops at
-    single precision where it is compiled: E is its correction X E of approximate eigenvectors X
-    (Ogita and Aishima 2018).
+    TensorFlow's op is less exact than LAPACK, and has only single precision where it is compiled. A
+    step of Newton's method follows: X E corrects the approximate eigenvectors X (Ogita and Aishima
+    2018).
     """
     values, x = ops.eigh(a)
-    # At once: in compiled code the values are real already, whatever their dtype claims.
+    # First of all: in compiled code the values are already real, whatever their dtype.
     values = ops.real(values)
     lower = ops.band_part(a, -1, 0)
     a = lower + adjoint(ops.band_part(a, -1, 0) - ops.band_part(a, 0, 0))
@@ -303,7 +302,7 @@ def svd(a: tf.Tensor, full_matrices: bool, wide: bool | tf.Tensor) -> Tensors:
     Args:
       a: matrices.
       full_matrices: whether U and V are square.
-      wide: whether `a` has more columns than rows; a tensor where only the run can tell.
+      wide: whether `a` has more columns than rows; a tensor if that is known only at run time.
     """
 
     def of_wide(a: tf.Tensor) -> Tensors:
@@ -312,8 +311,8 @@ def svd(a: tf.Tensor, full_matrices: bool, wide: bool | tf.Tensor) -> Tensors:
 
     if isinstance(wide, bool):
         return of_wide(a) if wide else _tall_svd(a, full_matrices)
-    # Compiled, both branches see the shape that there is: the wrong one gets what is square of it,
-    # and gives shapes as the right one.
+    # In compiled code, both branches see the same shape: the wrong branch gets the square part of
+    # `a`, and returns the shapes of the right one.
     m, n = ops.shape(a)[-2], ops.shape(a)[-1]
     k = ops.minimum(m, n)
 
@@ -329,7 +328,7 @@ def svd(a: tf.Tensor, full_matrices: bool, wide: bool | tf.Tensor) -> Tensors:
 
 
 def _enlarged(a: tf.Tensor, m: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
-    """Matrices with zeros behind, of shape [..., m, n]."""
+    """Appends rows and columns of zeros, to the shape [..., m, n]."""
     below, behind = m - ops.shape(a)[-2], n - ops.shape(a)[-1]
     return ops.pad(a, [[0, 0]] * (a.shape.rank - 2) + [[0, below], [0, behind]])
 
@@ -337,8 +336,9 @@ def _enlarged(a: tf.Tensor, m: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
 def _tall_svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
     """(s, U, V^H) of matrices with at least as many rows as columns.
 
-    Approximate right singular vectors, a step of Newton's method as in `eigh`, and the QR factors
-    of A V = U diag(s). TensorFlow's op gives those vectors; compiled, it knows no complex numbers.
+    TensorFlow's Svd gives approximate right singular vectors; compiled, it has no complex numbers,
+    for which `_right_vectors` replaces it. A step of Newton's method as in `eigh` follows, and then
+    the QR factors of A V = U diag(s).
     """
     v = _right_vectors(a) if a.dtype.is_complex else ops.svd(a)[2]
     image = ops.matmul(a, v)
@@ -347,7 +347,7 @@ def _tall_svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
     q, r = ops.qr(ops.matmul(a, v), full_matrices=full_matrices)
     diagonal = ops.diag_part(r)
     s = ops.abs(diagonal)
-    # Householder's R has a real diagonal of either sign, and LAPACK's s is not negative.
+    # The diagonal of Householder's R is real with either sign; LAPACK's s is not negative.
     negative = ops.real(diagonal) < 0
     vh = adjoint(ops.where(negative[..., None, :], -v, v))
     return s, q, vh
@@ -356,8 +356,8 @@ def _tall_svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
 def _right_vectors(a: tf.Tensor) -> tf.Tensor:
     """Approximate right singular vectors of matrices with at least as many rows as columns.
 
-    The eigenvectors of [[0, R], [R^H, 0]] for its n largest eigenvalues, the singular values, are
-    [u; v] / sqrt(2). Those of zero are mixed, and QR completes what is left to a basis.
+    The n largest eigenvalues of [[0, R], [R^H, 0]] are the singular values, and their eigenvectors
+    are [u; v] / sqrt(2). Eigenvectors of zero are mixed; QR completes the others to a basis.
     """
     n = ops.shape(a)[-1]
     vectors = ops.eigh(_jordan_wielandt(ops.qr(a)[1]))[1]
@@ -371,10 +371,10 @@ def _jordan_wielandt(r: tf.Tensor) -> tf.Tensor:
 
 
 def _corrected(x: tf.Tensor, inner: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    """Orthonormal vectors `x` made to diagonalise, where `inner` is the matrix in their basis."""
+    """Corrects orthonormal `x` to eigenvectors; `inner` is the matrix in the basis `x`."""
     gap = values[..., None, :] - values[..., :, None]
     gap = ops.cast(ops.where(ops.equal(gap, 0), ops.ones_like(gap) * math.inf, gap), x.dtype)
-    # Among values too close to tell apart any basis does; a large step would find none.
+    # For eigenvalues too close to separate, any basis is right; a large step would spoil it.
     step = inner / gap
     step = ops.where(ops.abs(step) < 0.1, step, ops.zeros_like(step))
     step -= ops.band_part(step, 0, 0)
@@ -384,18 +384,18 @@ def _corrected(x: tf.Tensor, inner: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
 
 
 def nan_like(x: tf.Tensor) -> tf.Tensor:
-    """NaN of a real or complex dtype, in both parts, as a scalar."""
+    """A scalar NaN of the dtype of `x`, in both parts if it is complex."""
     nan = float("nan")
     return ops.constant(complex(nan, nan) if x.dtype.is_complex else nan, x.dtype)
 
 
 def _loop(count: tf.Tensor, step: Callable[..., Tensors], start: Tensors) -> Tensors:
-    """Applies `step` `count` times to (0, ...) and drops the counter."""
+    """Applies `step` `count` times to (0, ...), and drops the counter."""
 
     def body(*state: tf.Tensor) -> Tensors:
         following = step(*state)
         for before, after in zip(state[1:], following[1:], strict=True):
-            # A broadcast against a range of unknown length loses what is known of the shape.
+            # A broadcast against a range of unknown length loses the static shape.
             after.set_shape(before.shape)
         return following
 
@@ -404,9 +404,9 @@ def _loop(count: tf.Tensor, step: Callable[..., Tensors], start: Tensors) -> Ten
 
 
 def reflector(x: tf.Tensor, k: tf.Tensor) -> Tensors:
-    """The reflector I - tau v v^H whose adjoint takes x[:, k:] to beta e_k: (v, tau, beta).
+    """The reflector I - tau v v^H whose adjoint maps x[:, k:] to beta e_k: (v, tau, beta).
 
-    As LAPACK's larfg: v is 1 at k, beta real and of the sign opposite to x[:, k].
+    Like LAPACK's larfg: v is 1 at k; beta is real, with the opposite sign of x[:, k].
     """
     rows = ops.range(ops.shape(x)[1])
     alpha = ops.gather(x, k, axis=1)
@@ -435,7 +435,7 @@ def reflected(a: tf.Tensor, v: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
 def _stored(
     a: tf.Tensor, v: tf.Tensor, beta: tf.Tensor, k: tf.Tensor, at: tf.Tensor | None = None
 ) -> tf.Tensor:
-    """The column of `a` at `at` (default k) with beta at k and v below, as shape [b, m, 1]."""
+    """The column `at` (default k) of `a` with beta at k and v below, of shape [b, m, 1]."""
     rows = ops.range(ops.shape(a)[1])
     column = ops.gather(a, k if at is None else at, axis=2)
     column = ops.where(rows > k, v, column)
@@ -447,7 +447,7 @@ def _with_element(x: tf.Tensor, k: tf.Tensor, value: tf.Tensor) -> tf.Tensor:
 
 
 def _swap(positions: tf.Tensor, k: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
-    """For each batch element the positions with k and `other` exchanged."""
+    """For each batch element, the positions with k and `other` swapped."""
     other = other[:, None]
     return ops.where(positions == k, other, ops.where(positions == other, k, positions))
 
@@ -464,7 +464,7 @@ def _squares(x: tf.Tensor) -> tf.Tensor:
 
 
 def _abs1(x: tf.Tensor) -> tf.Tensor:
-    """The size by which LAPACK chooses pivots: |Re x| + |Im x|."""
+    """The magnitude by which LAPACK chooses pivots: |Re x| + |Im x|."""
     if x.dtype.is_complex:
         return ops.abs(ops.real(x)) + ops.abs(ops.imag(x))
     return ops.abs(x)

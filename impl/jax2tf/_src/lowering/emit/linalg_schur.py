@@ -1,10 +1,9 @@
-"""The Schur decomposition, and eigenvectors by it: TensorFlow's only op for them is not compiled.
+"""The Schur decomposition and its eigenvectors: XLA does not compile TensorFlow's only op for them.
 
-Francis's QR algorithm with double shifts, on batches: every matrix of the batch has a pointer `hi`
-to the end of the part that is still to be worked on, and each round of the loop does for each
-matrix what is next there. A real matrix keeps blocks of two by two, in LAPACK's standard form, for
-its complex pairs of eigenvalues. See Golub and Van Loan, "Matrix Computations", section 7.5, and
-LAPACK's hqr and lanv2.
+Francis's QR algorithm with double shifts, on batches: each matrix has a pointer `hi` to the end of
+its unfinished part, and a round of the loop does the next step of each matrix. In a real matrix,
+each complex pair of eigenvalues keeps a 2 x 2 block in LAPACK's standard form. See Golub and Van
+Loan, "Matrix Computations", section 7.5, and LAPACK's hqr and lanv2.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from jax2tf._src.lowering.emit.compute_dtypes import COMPLEX, carrier_of
 from jax2tf._src.lowering.emit.linalg_algorithms import Tensors, adjoint, reflected, reflector
 from jax2tf._src.util.typing import Size
 
-# LAPACK gives up after as many rounds for each eigenvalue; most need two or three.
+# LAPACK allows the same number of rounds for each eigenvalue; most need two or three.
 _ROUNDS = 30
-# After so many rounds without an eigenvalue, other shifts may help.
+# After this number of rounds without an eigenvalue, the shifts change.
 _PATIENCE = 10
 
 
 def schur(a: tf.Tensor) -> Tensors:
-    """A = Z T Z^H of matrices [b, n, n]: (t, z), with T upper (if real: quasi-)triangular."""
+    """A = Z T Z^H of matrices [b, n, n]: (t, z); T is triangular (if real: quasi-triangular)."""
     if a.shape[1] == 1:
         return a, ops.ones_like(a)
     if a.shape[1] is None:
@@ -35,15 +34,15 @@ def schur(a: tf.Tensor) -> Tensors:
 
 
 def _with_zeros(a: tf.Tensor) -> tf.Tensor:
-    """Matrices of unknown size, which may be 1, with the eigenvalue 0 after the others.
+    """Appends a row and a column of zeros: eigenvalue 0 after the others.
 
-    What follows needs a second diagonal. A row and a column of zeros change nothing in the rest.
+    `_schur` needs at least two rows, and a matrix of unknown size may have one.
     """
     return ops.pad(a, [[0, 0], [0, 1], [0, 1]])
 
 
 def _schur(a: tf.Tensor) -> Tensors:
-    """As `schur`, of more than one row."""
+    """Like `schur`, for at least two rows."""
     batch, n = ops.shape(a)[0], ops.shape(a)[1]
     first, last = ops.zeros([batch], tf.int32), ops.fill([batch], n - 1)
     h, z = _chase(a, _identity_like(a), first, last, last > 1, bulge=n)
@@ -75,7 +74,7 @@ def _schur(a: tf.Tensor) -> Tensors:
 
 
 def eig(a: tf.Tensor) -> Tensors:
-    """(eigenvalues, left eigenvectors, right eigenvectors), all complex, of length one."""
+    """(eigenvalues, left eigenvectors, right eigenvectors), all complex; vectors of length one."""
     if a.shape[1] == 1:
         values = ops.cast(a, carrier_of(COMPLEX, a.dtype))
         return values[:, 0], ops.ones_like(values), ops.ones_like(values)
@@ -87,18 +86,18 @@ def eig(a: tf.Tensor) -> Tensors:
 
 
 def _eig(a: tf.Tensor) -> Tensors:
-    """As `eig`, of more than one row."""
+    """Like `eig`, for at least two rows."""
     t, z = _schur(a)
     if not a.dtype.is_complex:
         t, z = _complex_form(t, z)
     values = ops.diag_part(t)
     right = ops.matmul(z, _eigenvectors_of_triangle(t))
-    # Left eigenvectors are right ones of the adjoint, which is upper triangular back to front.
+    # Left eigenvectors are right eigenvectors of the adjoint; reversed, it is upper triangular.
     mirrored = ops.reverse(adjoint(t), [1, 2])
     left = ops.matmul(z, ops.reverse(_eigenvectors_of_triangle(mirrored), [1, 2]))
     left, right = _normalised(left), _normalised(right)
     if not a.dtype.is_complex:
-        # What rounding leaves of imaginary parts; a real eigenvalue has real vectors.
+        # Rounding leaves imaginary parts, but a real eigenvalue has real vectors.
         real = ops.equal(ops.imag(values), 0)[:, None, :]
         left, right = (ops.where(real, ops.cast(ops.real(v), v.dtype), v) for v in (left, right))
     return values, left, right
@@ -114,10 +113,10 @@ def _chase(
     bulge: Size,
     start: tf.Tensor | None = None,
 ) -> Tensors:
-    """Makes the block [lo, hi] of the chosen matrices upper Hessenberg, by reflections of rows.
+    """Makes the block [lo, hi] of the chosen matrices upper Hessenberg, with reflections of rows.
 
-    A reflection reaches over `bulge` rows. With `start`, the first one is that which takes this
-    column to the unit vector at `lo`; it makes a bulge, and those that follow chase it out.
+    A reflection covers `bulge` rows. With `start`, the first reflection maps the column `start` to
+    the unit vector at `lo`. That makes a bulge, which the following reflections chase out.
     """
     n = ops.shape(h)[1]
     rows = ops.range(n)
@@ -134,7 +133,7 @@ def _chase(
         h = reflected(h, v, ops.conj(tau))
         h = adjoint(reflected(adjoint(h), v, ops.conj(tau)))
         z = adjoint(reflected(adjoint(z), v, ops.conj(tau)))
-        # What the reflection is for: rounding leaves something where nothing should be.
+        # The reflection makes these elements zero; rounding leaves small numbers.
         done = (within & (k >= lo))[:, None] & (rows > k) & (rows <= reach)
         kept = ops.where(rows == k + 1, beta[:, None], ops.zeros_like(column))
         cleared = ops.where(done, kept, ops.gather(h, ops.maximum(k, 0), axis=2))
@@ -150,11 +149,11 @@ def _chase(
 
 
 def _without_negligible(h: tf.Tensor) -> tf.Tensor:
-    """`h` with zeros below the diagonal where an element is nothing beside its neighbours."""
+    """Sets elements below the diagonal to zero if they are negligible beside their neighbours."""
     size = ops.abs(h)
     diagonal = _diagonal(size)
-    # The first element has none before it. What it gets there does not count: no element is below
-    # the diagonal in its row.
+    # The first element has no predecessor. Its scale has no effect: its row has no element below
+    # the diagonal.
     scale = diagonal + ops.concat([diagonal[:, :1], diagonal[:, :-1]], 1)
     scale = ops.where(ops.equal(scale, 0), ops.reduce_max(size, [1, 2])[:, None], scale)
     negligible = _diagonal(size, -1) <= _eps(size.dtype) * scale
@@ -162,7 +161,7 @@ def _without_negligible(h: tf.Tensor) -> tf.Tensor:
 
 
 def _start_of_block(h: tf.Tensor, hi: tf.Tensor) -> tf.Tensor:
-    """Where the block that ends at `hi` begins: with no zero below the diagonal in it."""
+    """The start of the block that ends at `hi` and has no zero on its subdiagonal."""
     cut = ops.equal(_diagonal(h, -1), 0)
     starts = ops.range(ops.shape(h)[1])
     return ops.reduce_max(ops.where(cut & (starts <= hi[:, None]), starts, 0), 1)
@@ -170,7 +169,7 @@ def _start_of_block(h: tf.Tensor, hi: tf.Tensor) -> tf.Tensor:
 
 def _first_column(h: tf.Tensor, lo: tf.Tensor, hi: tf.Tensor, tries: tf.Tensor) -> tf.Tensor:
     """The direction of (H - s1) (H - s2) e_lo; the shifts are eigenvalues of the last two rows."""
-    # Scaled, so that squares neither overflow nor vanish.
+    # The scale keeps squares from overflow and underflow.
     h /= ops.cast(ops.reduce_max(ops.abs(h), [1, 2], keepdims=True), h.dtype)
     before = ops.maximum(hi - 1, 0)
     a, b, c, d = (_at(h, i, j) for i in (before, hi) for j in (before, hi))
@@ -186,9 +185,9 @@ def _first_column(h: tf.Tensor, lo: tf.Tensor, hi: tf.Tensor, tries: tf.Tensor) 
 
 
 def _split_pair(h: tf.Tensor, z: tf.Tensor, lo: tf.Tensor, chosen: tf.Tensor) -> Tensors:
-    """Makes the chosen blocks at `lo`, of two by two, triangular, or standard where they cannot be.
+    """Makes the chosen 2 x 2 blocks at `lo` triangular, or standard if that is impossible.
 
-    Standard is a block with two equal diagonal elements: a complex pair of a real matrix.
+    A standard block has equal diagonal elements: it is a complex pair of a real matrix.
     """
     hi = ops.minimum(lo + 1, ops.shape(h)[1] - 1)
     a, b, c, d = (_at(h, i, j) for i in (lo, hi) for j in (lo, hi))
@@ -202,7 +201,7 @@ def _split_pair(h: tf.Tensor, z: tf.Tensor, lo: tf.Tensor, chosen: tf.Tensor) ->
     else:
         triangular = discriminant >= 0
         root = ops.sqrt(ops.where(triangular, discriminant, 0))
-        # An eigenvector is (eigenvalue - d, c); of the two, the one without cancellation.
+        # An eigenvector is (eigenvalue - d, c); the eigenvalue without cancellation is taken.
         cosine, sine = ops.where(half < 0, half - root, half + root), c
         angle = ops.atan2(-2 * half, b + c) / 2
         cosine = ops.where(triangular, cosine, ops.cos(angle))
@@ -249,7 +248,7 @@ def _rotation(
 
 
 def _complex_form(t: tf.Tensor, z: tf.Tensor) -> Tensors:
-    """The triangular complex form of a real one; of a pair the eigenvalue above the axis first."""
+    """The complex triangular form of a real one; each pair has its upper eigenvalue first."""
     dtype = carrier_of(COMPLEX, t.dtype)
     above, below = (ops.diag_part(t, k=k) for k in (1, -1))
     pair = ops.not_equal(below, 0)
@@ -285,7 +284,7 @@ def _eigenvectors_of_triangle(t: tf.Tensor) -> tf.Tensor:
         gap = ops.where(near, ops.cast(smallest, t.dtype)[:, None], gap)
         row = ops.where(columns > i, inner / gap, ops.gather(x, i, axis=1))
         x = ops.where((columns == i)[:, None], row[:, None, :], x)
-        # Vectors of a matrix with too few of them grow with each step.
+        # In a matrix with too few eigenvectors, the vectors grow with each step.
         largest = ops.reduce_max(ops.abs(x), 1, keepdims=True)
         return i - 1, ops.ensure_shape(x / ops.cast(ops.maximum(largest, 1), x.dtype), t.shape)
 
@@ -295,24 +294,24 @@ def _eigenvectors_of_triangle(t: tf.Tensor) -> tf.Tensor:
 
 
 def _normalised(x: tf.Tensor) -> tf.Tensor:
-    """Columns of length one, the largest element of each real, as LAPACK's geev has them."""
+    """Scales columns to length one, with a real largest element, like LAPACK's geev."""
     x /= ops.cast(ops.sqrt(ops.reduce_sum(ops.square(ops.abs(x)), 1, keepdims=True)), x.dtype)
     largest = ops.argmax(ops.abs(x), 1, output_type=tf.int32)
     element = ops.gather(ops.matrix_transpose(x), largest, batch_dims=2)[:, None, :]
     return x * ops.conj(element) / ops.cast(ops.abs(element), x.dtype)
 
 
-# Engines have no ops of diagonals.
+# Some engine lacks ops for diagonals.
 
 
 def _is_diagonal(h: tf.Tensor, k: int = 0) -> tf.Tensor:
-    """Where the k-th diagonal of matrices is, [n, n]; that of -1 is below the main one."""
+    """The mask of the k-th diagonal, of shape [n, n]; -1 is the diagonal below the main one."""
     places = ops.range(ops.shape(h)[1])
     return ops.equal(places[:, None] + k, places)
 
 
 def _diagonal(h: tf.Tensor, k: int = 0) -> tf.Tensor:
-    """The element of the k-th diagonal in each row, zero in a row that has none: [b, n]."""
+    """For each row, the element of the k-th diagonal or zero, of shape [b, n]."""
     return ops.reduce_sum(ops.where(_is_diagonal(h, k), h, ops.zeros_like(h)), 2)
 
 
@@ -328,7 +327,7 @@ def _at(h: tf.Tensor, i: tf.Tensor, j: tf.Tensor) -> tf.Tensor:
 
 
 def _column(h: tf.Tensor, j: tf.Tensor) -> tf.Tensor:
-    """The column j of each matrix, [b, n]. An engine ends the process at a gather in a batch."""
+    """The column j of each matrix, [b, n]; not by a gather, at which an engine ends the process."""
     here = ops.range(ops.shape(h)[1]) == j[:, None]
     return ops.reduce_sum(ops.where(here[:, None, :], h, ops.zeros_like(h)), 2)
 

@@ -1,4 +1,4 @@
-"""StableHLO's pad, with negative edges and gaps, in the ops that TensorFlow and engines have."""
+"""StableHLO's pad, with negative edges and interior padding, in TensorFlow's standard ops."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from jax2tf._src.lowering.supported import is_computed
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util.typing import Dim, Shape
 
-# TensorFlow's Pad kernels take so many dimensions, after neighbours that are not padded are merged.
+# The most dimensions of TensorFlow's Pad kernels, which merge neighbours without padding first.
 _MAX_RANK = 6
 
 
@@ -37,7 +37,7 @@ def padded(
     high: Shape,
     interior: Sequence[int],
 ) -> tf.Tensor:
-    """StableHLO's pad of `x`, of JAX's `shape`: elements are put apart, then edges added or cut."""
+    """StableHLO's pad of `x`, whose JAX shape is `shape`: interior padding, then the edges."""
     size = [
         d + gap * _positive(d - 1) + a + b
         for d, a, b, gap in zip(shape, low, high, interior, strict=True)
@@ -55,7 +55,7 @@ def padded(
     x = _with_edges(ctx, x, shape, padding_value, edges)
     if not any(map(_negative, (*low, *high))):
         return x
-    # Cut last: what is cut on one side may be padding of the other.
+    # The cut comes last: one side may cut padding of the other side.
     uncut = [d - _negative(a) - _negative(b) for d, a, b in zip(size, low, high, strict=True)]
     begin = [-_negative(edge) for edge in low]
     end = [b + d for b, d in zip(begin, size, strict=True)]
@@ -64,7 +64,7 @@ def padded(
 
 
 def _with_known_sizes(ctx: Context, x: tf.Tensor, shape: Shape, by: Iterable[Dim]) -> tf.Tensor:
-    """What is padded or cut `by` some sizes, as the quirk "pads_lose_sizes" asks."""
+    """Restores the static sizes after a pad or cut `by` sizes; see the quirk "pads_lose_sizes"."""
     if tf.executing_eagerly() or not ctx.has(Quirk.PADS_LOSE_SIZES) or dims.is_static(by):
         return x
     return ctx.reshaped(x, shape)
@@ -78,7 +78,7 @@ def _dilated(
     high: Shape,
     interior: Sequence[int],
 ) -> tuple[tf.Tensor, list[Dim], list[Dim]]:
-    """`x` with padding values after each element, its shape, and `high` less those at the end."""
+    """Pads after each element; returns the result, its shape and `high` without the last gap."""
     shape, high = list(shape), list(high)
     for axis, gap in enumerate(interior):
         if gap:

@@ -1,4 +1,4 @@
-"""Which operand of a jaxpr a variable equals, found without running anything."""
+"""Finds the operand of a jaxpr that a variable equals, without running the jaxpr."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jax2tf._src.util.typing import Atom, aval_of
 
 
 def source_of(jaxpr: jex_core.Jaxpr, result: Atom) -> int | None:
-    """Of which operand of a jaxpr a variable has the numbers, without an op that computes them."""
+    """The index of the operand that a variable equals, if no op computes it; else None."""
     made_by = {v: (eqn, i) for eqn in jaxpr.eqns for i, v in enumerate(eqn.outvars)}
     places = {v: i for i, v in enumerate(jaxpr.invars)}
     while isinstance(result, jex_core.Var) and result in made_by:
@@ -30,12 +30,12 @@ def _operand(eqn: jex_core.JaxprEqn, result: int) -> int | None:
     if primitive in traits.IDENTITY:
         return result
     if primitive in traits.REARRANGES or primitive in (lax.slice_p, lax.convert_element_type_p):
-        # A slice or a broadcast of all elements is none.
+        # A slice or broadcast of all elements returns its operand.
         old = aval_of(eqn.invars[0])
         new = aval_of(eqn.outvars[0])
         return 0 if old.size == new.size and old.dtype == new.dtype else None
     if primitive in traits.NEUTRAL:
-        # A converter takes the other operand for the result.
+        # A converter replaces the result by the other operand.
         number, places = traits.NEUTRAL[primitive]
         return next((1 - i for i in places if _is_number(eqn.invars[i], number)), None)
     if primitive is lax.while_p:
@@ -57,7 +57,7 @@ def _operand(eqn: jex_core.JaxprEqn, result: int) -> int | None:
 
 
 def _stays(body: jex_core.Jaxpr, n_consts: int, carry: int) -> bool:
-    """Whether the step of a loop hands the carry with this index on unchanged."""
+    """Whether the step of a loop returns the carry with this index unchanged."""
     return source_of(body, body.outvars[carry]) == n_consts + carry
 
 

@@ -10,7 +10,7 @@ from jax2tf._src import compat
 
 
 def compute_dtype(lhs: tf.DType, rhs: tf.DType, out: tf.DType) -> tf.DType:
-    """The dtype to which XLA brings the operands of a contraction: the wider of theirs and `out`.
+    """The dtype to which XLA converts a contraction's operands: the wider of theirs and `out`.
 
     JAX itself casts operands of different dtypes to the dtype of the result.
     """
@@ -18,7 +18,7 @@ def compute_dtype(lhs: tf.DType, rhs: tf.DType, out: tf.DType) -> tf.DType:
 
 
 def _width(dtype: tf.DType) -> tuple[bool | int, ...]:
-    """Orders dtypes as XLA does when it asks which of two is more precise."""
+    """Sorts dtypes in XLA's order of precision."""
     return dtype.is_complex, dtype.is_floating, dtype.is_integer, dtype.size, dtype == tf.bfloat16
 
 
@@ -38,6 +38,6 @@ def precision_config(precision: lax.PrecisionLike) -> bytes:
 
 
 def precision_of_convolution(precision: lax.PrecisionLike) -> bytes:
-    """As `precision_config`; an algorithm for products says nothing about a convolution."""
+    """Like `precision_config`; a dot algorithm does not apply to a convolution."""
     is_of_products = isinstance(precision, jax.lax.DotAlgorithmPreset | jax.lax.DotAlgorithm)
     return b"" if is_of_products else precision_config(precision)

@@ -1,8 +1,7 @@
-"""Draws of random numbers that XLA compiles, in graphs and in eager mode (optimisation
-"compiled_draws").
+"""Random draws that XLA compiles, in graphs and in eager mode (optimisation "compiled_draws").
 
 TensorFlow runs the generator of one draw as over a hundred ops, each of which goes through memory.
-XLA makes one loop of it, together with what makes normal or other numbers of its bits.
+XLA fuses it into one loop, together with the ops that turn its bits into normal or other numbers.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Aval
 
-# The raw data of a key, the bounds of a distribution.
+# Enough for the raw data of a key, or the bounds of a distribution.
 _FEW_NUMBERS = 4
 
-# What draws are made of beside calls: what XLA fuses, and sorts.
+# The primitives of draws apart from calls: XLA fuses all of them except sorts.
 _FUSED = traits.DRAWS | frozenset(
     {
         *named("random_wrap", "random_unwrap", "random_clone", "iota", "stop_gradient", "copy"),
@@ -47,9 +46,9 @@ _NOT_HANDED_OVER = COMPILED_DTYPES | {dtype.name for dtype in INT4}
 
 
 def compiled(ctx: Context, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor) -> list[tf.Tensor] | None:
-    """The results of an equation that calls a jaxpr, where that is a draw; None where it is none.
+    """The results of an equation that calls a jaxpr, compiled if it is a draw; else None.
 
-    A draw reads keys and a few numbers, as those of jax.random do.
+    Like the functions of jax.random, a draw takes keys and a few numbers.
     """
     if not is_compiled(ctx) or not all(map(_is_small, ctx.avals_in)):
         return None
@@ -64,9 +63,9 @@ def compiled(ctx: Context, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor) -> lis
 
 
 def is_compiled(ctx: Context) -> bool:
-    """Whether XLA compiles an equation that draws random bits, or one that calls a draw.
+    """Whether XLA compiles an equation that draws random bits or calls a draw.
 
-    It compiles anew for each shape, so all have to be known.
+    XLA compiles again for each shape, so all shapes have to be static.
     """
     if (
         not (ctx.wants(Optimization.COMPILED_DRAWS) and ctx.wants("XlaLaunch"))

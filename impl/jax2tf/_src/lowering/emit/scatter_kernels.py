@@ -1,7 +1,7 @@
-"""How rows are written by index in standard ops: by the op that the target has for it, or others.
+"""Writes rows by index in standard ops: the target's scatter op, or others if it lacks that.
 
-A write takes an array, index vectors of its first dimensions, and a row of updates for each of
-them; it gives the array with the updates written. What is out of bounds is dropped.
+A write takes an array, index vectors into its first dimensions, and a row of updates for each index
+vector. It returns the array with the updates written, and drops updates that are out of bounds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OPS = {
     "scatter-min": "TensorScatterMin",
     "scatter-max": "TensorScatterMax",
 }
-# Of many numbers of one row, and one from each side.
+# The reduction of the numbers of one row, and the op of two arrays.
 _OF_SEGMENTS = {
     "scatter-min": ("UnsortedSegmentMin", ops.minimum),
     "scatter-max": ("UnsortedSegmentMax", ops.maximum),
@@ -51,18 +51,18 @@ def at_once(
     in_bounds: bool,
     unique: bool,
 ) -> Write | None:
-    """The write of all updates at once; None if the target has no ops that do what JAX does.
+    """Writes all updates at once; None if the target has no ops that agree with JAX.
 
     Args:
-      name: of the primitive.
-      dtype: of the array, which holds what `as_ordered` gives where `is_ordered` says so.
-      combiner: what makes an element of an element and its update; None if it is replaced.
-      in_bounds: whether nothing is out of bounds.
+      name: the name of the primitive.
+      dtype: the dtype of the array, which `as_ordered` returned if `is_ordered` is true.
+      combiner: computes an element from the element and its update; None if the update replaces it.
+      in_bounds: whether all indices are in bounds.
       unique: whether no row is written twice.
     """
     if combiner is None:
         return _replacing(ctx, dtype, in_bounds=in_bounds)
-    # In a wider dtype, sums of float8 would be rounded once instead of at each step.
+    # A wider dtype would round sums of float8 once instead of at each step.
     if name not in _OPS or dtype in FLOAT8:
         return None
     if name in EXTREMES:
@@ -80,9 +80,10 @@ def _replacing(ctx: Context, dtype: tf.DType, *, in_bounds: bool) -> Write:
 
 
 def _updating_a_copy(tensor: tf.Tensor, **others: object) -> tf.Tensor:
-    """TensorScatterUpdate of new memory: of two equal numbers the larger one is each of them.
+    """TensorScatterUpdate into a copy: the OR or maximum of an array with itself.
 
-    Other dtypes are refused: an engine that writes into its operand has no arrays of them.
+    Other dtypes are updated without a copy: TensorFlow.js, which updates in place, has no such
+    arrays.
     """
     copy = _COPIES.get(tensor.dtype)
     return _op(_UPDATE)(tensor=copy(tensor, tensor) if copy else tensor, **others)
@@ -95,7 +96,7 @@ def _adding(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Wri
     zero = 0.0 if name == "scatter-sub" else -0.0
 
     def nothing(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
-        # Of zeros the one that changes no zero: 0 - 0 and -0 - 0, 0 + -0 and -0 + -0.
+        # The zero that changes no zero: 0 - 0 and -0 - 0, 0 + -0 and -0 + -0.
         del indices
         return ops.constant(zero if x.dtype.is_floating else 0, x.dtype)
 
@@ -109,7 +110,7 @@ def _adding(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Wri
 
 def _extreme(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Write | None:
     if dtype.is_floating or dtype.is_complex:
-        # Kernels lose NaN and do not tell the zeros apart; of complex numbers there are none.
+        # Kernels lose NaN and treat 0 and -0 as equal; there are none for complex numbers.
         return None
     if ctx.takes(_OPS[name], dtype.name):
         return _dropping(ctx, _op(_OPS[name]), _current, in_bounds=in_bounds)
@@ -130,14 +131,14 @@ def _dropping(
     *,
     in_bounds: bool = False,
 ) -> Write:
-    """The op, which writes nothing where an index is out of bounds.
+    """Makes the op drop updates whose index is out of bounds.
 
-    TensorFlow's kernels are told so. For a target that knows no such policy all indices are in
-    bounds, and what is to be dropped writes what changes nothing, or into a row after the last one.
+    TensorFlow's kernels have a policy for that. For targets that ignore the policy, all indices are
+    moved into bounds; a dropped update writes neutral values, or goes to a row after the last one.
 
     Args:
-      neutral: of an array and indices, the updates that change nothing, however many.
-      in_bounds: whether nothing is out of bounds anyway.
+      neutral: maps an array and indices to updates that change nothing.
+      in_bounds: whether all indices are in bounds anyway.
     """
 
     def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
@@ -161,7 +162,7 @@ def _dropping(
 
 
 def _chosen(ctx: Context, mask: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """`x` where `mask` holds, which has dimensions of size 1, and `y` elsewhere."""
+    """Selects `x` where `mask` is true, else `y`; `mask` has dimensions of size 1."""
     if not (ctx.has(Quirk.CHOICE_BY_PRODUCT) and x.dtype.is_floating):
         return ops.where(mask, x, y)
     whole = y if y.shape.rank else x
@@ -182,10 +183,10 @@ def _is_one(indices: tf.Tensor) -> bool:
 
 
 def _summing(tensor: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, **_: object) -> tf.Tensor:
-    """TensorScatterAdd for engines that scatter into zeros alone.
+    """TensorScatterAdd for engines that can only scatter into zeros.
 
-    Sums of floats are rounded at each step, beginning with what is there. A sum of negative zeros
-    alone is a positive one.
+    Sums of floats start with the current element and are rounded at each step. A sum of only
+    negative zeros becomes a positive zero.
     """
     shape = ops.shape(tensor)
     if not tensor.dtype.is_floating:
@@ -201,7 +202,7 @@ def _summing(tensor: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, **_: obj
 
 
 def _flat(indices: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
-    """Index vectors in bounds of `x` as the numbers of rows, in one dimension."""
+    """Flattens index vectors, which are in bounds of `x`, to row numbers."""
     columns = ops.unstack(indices, axis=-1) if indices.shape[-1] > 1 else [indices]
     place = columns[0]
     for d, column in enumerate(columns[1:], 1):
@@ -229,7 +230,7 @@ def _rows_and_places(
 def _by_last_writers(
     ctx: Context, x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, *, in_bounds: bool
 ) -> tf.Tensor:
-    """Each row as the last of its updates has it: what TensorScatterUpdate does."""
+    """Each row gets the last of its updates, as TensorScatterUpdate does it."""
     rows, places, updates = _rows_and_places(x, indices, updates, in_bounds)
     count = ops.shape(rows)[0]
     mask = [-1] + [1] * (rows.shape.rank - 1)
@@ -255,7 +256,7 @@ def _of_segments(
     count: tf.Tensor,
     in_bounds: bool = False,
 ) -> tf.Tensor:
-    """The extreme of the int32 data of each row; of none, the other end of the dtype's range."""
+    """The extreme of each row's int32 data; a row without data gets the far end of the range."""
     op_name = _OF_SEGMENTS[name][0]
     if data.shape.rank == 1 and not ctx.takes(op_name, "int32"):
         return _of_masks(name, data, places, count)
@@ -266,7 +267,7 @@ def _of_segments(
 
 
 def _of_masks(name: str, data: tf.Tensor, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
-    """As `_of_segments`, of numbers below 2**30: those of other rows are put beyond."""
+    """Like `_of_segments`, for numbers below 2**30; moves numbers of other rows out of range."""
     is_other = ops.not_equal(ops.expand_dims(ops.range(count), 1), places)
     beyond = ops.cast(is_other, tf.int32) * 2**30
     if name == "scatter-max":
@@ -283,9 +284,9 @@ def _extreme_of_segments(
 
 
 def is_ordered(ctx: Context, name: str, dtype: tf.DType) -> bool:
-    """Whether an extreme is taken of what `as_ordered` gives: integers in the order of the numbers.
+    """Whether the minimum or maximum is taken of the ordered integers of `as_ordered`.
 
-    TensorFlow's kernels lose NaN and do not tell the zeros apart.
+    TensorFlow's kernels for floats lose NaN and treat 0 and -0 as equal.
     """
     if name not in EXTREMES:
         return False
@@ -298,10 +299,10 @@ def is_ordered(ctx: Context, name: str, dtype: tf.DType) -> bool:
 
 
 def as_ordered(x: tf.Tensor, name: str) -> tf.Tensor:
-    """`x` as integers in the same order, for a minimum or maximum; complex numbers as they are.
+    """`x` as integers in the same order, for a minimum or maximum; complex numbers are unchanged.
 
-    As integers, the bits of floats are in order once those of negative numbers are flipped; NaN
-    goes to whichever end wins.
+    As integers, the bits of floats are in order once those of negative numbers are flipped. NaN
+    becomes the NaN that wins.
     """
     if x.dtype.is_bool:
         return ops.cast(x, tf.int32)
@@ -313,7 +314,7 @@ def as_ordered(x: tf.Tensor, name: str) -> tf.Tensor:
 
 
 def from_ordered(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """What `as_ordered` made integers of."""
+    """The inverse of `as_ordered`."""
     if dtype.is_floating:
         x = ops.bitcast(_flipped(x), _widened(dtype))
     return ops.cast(x, dtype)
@@ -328,7 +329,7 @@ def _flipped(bits: tf.Tensor) -> tf.Tensor:
 
 
 def in_turns(ctx: Context, combiner: jex_core.ClosedJaxpr, unique: bool) -> Write:
-    """Any combiner: the first update of each element at once, then the second of each, ..."""
+    """Applies any combiner: first the first update of each element, then the second, and so on."""
 
     def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
         depth = indices.shape[-1]
@@ -357,7 +358,7 @@ def in_turns(ctx: Context, combiner: jex_core.ClosedJaxpr, unique: bool) -> Writ
 
 
 def _is_first(ctx: Context, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
-    """For each of some numbers below `count`, whether no equal one comes before it."""
+    """For each number (below `count`), whether no equal number comes before it."""
     turns = ops.range(ops.size(places))
     if not ctx.takes(_UPDATE, "int32"):
         places = ops.cast(places, tf.int32)
@@ -365,7 +366,7 @@ def _is_first(ctx: Context, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
             ctx, "scatter-min", turns, places, ops.cast(count, tf.int32), in_bounds=True
         )
     else:
-        # The last one to be written is the first.
+        # The updates are reversed, so that the first one is written last and stays.
         first = _op(_UPDATE)(
             tensor=ops.zeros(ops.reshape(count, [1]), tf.int32),
             indices=ops.expand_dims(ops.reverse(places, [0]), -1),
@@ -377,7 +378,7 @@ def _is_first(ctx: Context, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
 def _elementwise(
     ctx: Context, combiner: jex_core.ClosedJaxpr, current: tf.Tensor, updates: tf.Tensor
 ) -> tf.Tensor:
-    """The combiner, which is a jaxpr of scalars, on arrays."""
+    """Applies the combiner, a scalar jaxpr, to arrays."""
     dtype = combiner.in_avals[0].dtype
     length = math.prod(ctx.avals_in[2].shape)
 

@@ -1,4 +1,4 @@
-"""SelectV2, in a form that readers of graphs take for a choice."""
+"""SelectV2, in a form that engines implement as a select."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from jax2tf._src.targets.quirks import Quirk
 def select(
     ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor, *, varies: bool = False
 ) -> tf.Tensor:
-    """`x` where `condition` holds, `y` elsewhere; `condition` broadcasts against both.
+    """Selects `x` where `condition` is true, else `y`; `condition` broadcasts against both.
 
-    `varies` says that no converter can know the condition, as that of a loop.
+    `varies` says that no converter can know the condition, for example a loop's condition.
 
-    A target may make a sum of products of a choice between floats (quirk "choice_by_product"). It
-    chooses where one side is a constant that is not finite, or where the condition is an IsNan of
-    what is computed: it gets one or the other. Between integers one may choose in float32 (quirk
-    "chooses_integers_as_floats"); their difference wraps around and so leads from one to the other.
+    tf2onnx may turn a select of floats into a sum of products (quirk "choice_by_product"). It emits
+    a real select if one side is a constant that is not finite, or if the condition is an IsNan of a
+    computed value; this function provides one of these. OpenVINO may select integers in float32
+    (quirk "chooses_integers_as_floats"); instead, y + (x - y) * condition is exact, as integers
+    wrap around.
     """
     # Form: logic_for_choice.
     if x is condition:
@@ -33,13 +34,13 @@ def select(
         return raw.LogicalAnd(x=condition, y=x)
     if tf.executing_eagerly():
         return raw.SelectV2(condition=condition, t=x, e=y)
-    # One of the three has to keep the shape of the result.
+    # One of the three operands has to have the shape of the result.
     if _has_shape_of(y, condition, x):
         y = unrepeated(y)
     if _has_shape_of(x, condition, y):
         x = unrepeated(x)
     if x.dtype == tf.float16 and ctx.has(Quirk.CHOICE_BY_PRODUCT):
-        # Of these it makes products whatever the sides and the condition are.
+        # tf2onnx turns a float16 select into products whatever the sides and the condition are.
         wide = (ops.cast(side, tf.float32) for side in (x, y))
         return ops.cast(select(ctx, condition, *wide, varies=varies), tf.float16)
     if ctx.has(Quirk.CHOICE_BY_PRODUCT) and _may_be_multiplied(condition, x, y):
@@ -52,37 +53,37 @@ def select(
 
 
 def unrepeated(x: tf.Tensor) -> tf.Tensor:
-    """The scalar that a graph repeats, because SelectV2 does so by itself.
+    """The scalar operand of a BroadcastTo, because SelectV2 broadcasts scalars.
 
-    A reader would not see that it is a constant.
+    A converter would not see a constant behind the BroadcastTo.
     """
     is_repeated = op_type_of(x) == "BroadcastTo" and x.op.inputs[0].shape.rank == 0
     return x.op.inputs[0] if is_repeated else x
 
 
 def _has_shape_of(repeated: tf.Tensor, *others: tf.Tensor) -> bool:
-    """Whether another operand has the shape, too: a condition may be smaller than both sides."""
+    """Whether another operand has the same shape; a condition may be smaller than both sides."""
     return any(other.shape == repeated.shape for other in others)
 
 
 def _may_be_multiplied(condition: tf.Tensor, *sides: tf.Tensor) -> bool:
-    """Whether the quirk may make a difference."""
+    """Whether the quirk "choice_by_product" may change the result."""
     if sides[0].dtype not in (tf.float32, tf.float64):
         return False
     if op_type_of(condition) == "IsNan" and not _outlasting(condition, *sides):
         return False
     constants = [tf.get_static_value(x) for x in sides if op_type_of(x) == "Const"]
-    # Beside infinities and NaNs it chooses by itself.
+    # Beside a constant infinity or NaN, tf2onnx emits a select.
     are_finite = all(np.isfinite(value).all() for value in constants)
     return are_finite and any(map(_depends_on_an_argument, sides))
 
 
 def _as_is_nan(ctx: Context, condition: tf.Tensor, *sides: tf.Tensor, varies: bool) -> tf.Tensor:
-    """The same condition, as an IsNan of NaN where it holds, and of a number elsewhere."""
+    """The same condition as an IsNan: of NaN where it is true, and of a number elsewhere."""
     dtype = sides[0].dtype.as_numpy_dtype
     number = ctx.constant(dtype(0))
     for side in () if varies else _outlasting(condition, *sides):
-        # The converter would fold the IsNan of a constant: the number is one that it cannot know.
+        # tf2onnx would fold the IsNan of a constant: the number must be one that it cannot know.
         is_nan = ops.cast(raw.IsNan(x=side), side.dtype)
         number = ops.maximum(number, is_nan) if op_type_of(number) != "Const" else is_nan
     nan = ctx.constant(dtype(math.nan))
@@ -90,11 +91,11 @@ def _as_is_nan(ctx: Context, condition: tf.Tensor, *sides: tf.Tensor, varies: bo
 
 
 def _outlasting(condition: tf.Tensor, *sides: tf.Tensor) -> list[tf.Tensor]:
-    """The sides that may be computed although a converter knows the condition.
+    """The sides that may be unknown to a converter that knows the condition.
 
-    It knows a condition that depends on no argument. An argument of a function that is shared, of a
-    branch or of a loop may be a constant where that is called, and so may what depends on nothing
-    else.
+    A converter knows a condition that depends on no argument. An argument of a shared function, of
+    a branch or of a loop may be a constant at the call. So a converter may also know values that
+    depend only on such arguments.
     """
     known = arguments_of(condition.op) if op_type_of(condition) != "Const" else frozenset()
     outer = getattr(tf.compat.v1.get_default_graph(), "outer_graph", None)
@@ -104,7 +105,7 @@ def _outlasting(condition: tf.Tensor, *sides: tf.Tensor) -> list[tf.Tensor]:
 
 
 def _is_rounded(*sides: tf.Tensor) -> bool:
-    """Whether float32 may be unable to represent one of the integers."""
+    """Whether float32 may be unable to represent one of the int32 sides."""
     if sides[0].dtype != tf.int32:
         return False
     constants = [tf.get_static_value(x) for x in sides if op_type_of(x) == "Const"]

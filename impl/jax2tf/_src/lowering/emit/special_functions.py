@@ -1,8 +1,8 @@
 """Special functions as JAX functions of elementary ones, in float32 and float64.
 
-erf_inv, polygamma and zeta are what their rules trace for every target; the others are for targets
-that lack TensorFlow's ops. The formulas are those that XLA expands the primitives by, so that the
-numbers are JAX's up to the last bits.
+The rules of erf_inv, polygamma and zeta trace them for every target; the others serve targets that
+lack TensorFlow's ops. The formulas are those of XLA, so that the results agree with JAX up to the
+last bits.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from jax.extend import core as jex_core
 from jax2tf._src.lowering.emit.elementwise import Function
 from jax2tf._src.util.typing import aval_of
 
-# JAX 0.11.2 gives digamma(0) its pole; before, it is NaN, as TensorFlow has it.
+# digamma(0) is a pole (-inf) since JAX 0.11.2, and NaN before, as in TensorFlow.
 DIGAMMA_HAS_POLE = jax.__version_info__ >= (0, 11, 2)
 
-# C. Lanczos, A precision approximation of the gamma function (SIAM J. Numer. Anal. 1, 1964), with
-# g = 7 and nine coefficients, of which the first is that of no quotient.
+# C. Lanczos, A precision approximation of the gamma function (SIAM J. Numer. Anal. 1, 1964), with g
+# = 7 and nine coefficients; the first one has no quotient.
 _LANCZOS_G = 7.0
 _LANCZOS_FIRST = 0.99999999999980993227684700473478
 _LANCZOS = (
@@ -39,20 +39,20 @@ _LANCZOS = (
 
 
 def lgamma(x: jax.Array) -> jax.Array:
-    """By Lanczos's formula, and below one half by that of 1 - x and Euler's reflection."""
+    """Lanczos's formula; below one half, Euler's reflection of the formula at 1 - x."""
     is_reflected = x < 0.5
     z = jnp.where(is_reflected, -x, x - 1)
     total = _LANCZOS_FIRST + sum(c / (z + (i + 1)) for i, c in enumerate(_LANCZOS))
     shift = _LANCZOS_G + 0.5
     log_t = math.log(shift) + lax.log1p(z / shift)
-    # (z + 1/2) log t - t, put so that large numbers overflow no earlier than the result.
+    # (z + 1/2) log t - t, written so that it overflows only where the result does.
     size = (z + 0.5 - (z + shift) / log_t) * log_t
     size = size + (0.5 * math.log(2 * math.pi) + lax.log(total))
     distance = jnp.abs(x) - jnp.floor(jnp.abs(x))
     distance = jnp.where(distance > 0.5, 1 - distance, distance)
     sine = jnp.where(distance > 0, lax.sin(math.pi * distance), 1.0)
     reflected = math.log(math.pi) - lax.log(sine) - size
-    # Poles, and where the reflected sum overflows too.
+    # The poles, and where the reflected sum overflows too.
     is_pole = (x <= 0) & (distance == 0)
     result = jnp.where(is_reflected, reflected, size)
     result = jnp.where(is_pole | (jnp.abs(x) == math.inf), math.inf, result)
@@ -60,7 +60,7 @@ def lgamma(x: jax.Array) -> jax.Array:
 
 
 def digamma(x: jax.Array) -> jax.Array:
-    """The derivative of Lanczos's formula, and below one half that of the reflection."""
+    """The derivative of Lanczos's formula; below one half, the derivative of the reflection."""
     is_reflected = x < 0.5
     z = jnp.where(is_reflected, -x, x - 1)
     total: jax.Array | float = _LANCZOS_FIRST
@@ -91,7 +91,7 @@ def _chebyshev(x: jax.Array, coefficients: Sequence[float]) -> jax.Array:
     return 0.5 * (last - previous)
 
 
-# Cephes (S. Moshier), i1f.c: of exp(-x) i1(x) / x up to 8, and of exp(-x) sqrt(x) i1(x) beyond.
+# Cephes (S. Moshier), i1f.c: exp(-x) i1(x) / x up to 8, and exp(-x) sqrt(x) i1(x) beyond.
 _I1E_UP_TO_EIGHT = (
     9.38153738649577178388e-9,
     -4.44505912879632808065e-8,
@@ -123,7 +123,7 @@ _I1E_BEYOND_EIGHT = (
 
 
 def bessel_i1e(x: jax.Array) -> jax.Array:
-    """The modified Bessel function of order one, scaled by exp(-|x|); of float32."""
+    """The modified Bessel function of order one, scaled by exp(-|x|), for float32."""
     size = jnp.abs(x)
     near = jnp.minimum(size, 8.0)
     far = jnp.maximum(size, 8.0)
@@ -133,13 +133,13 @@ def bessel_i1e(x: jax.Array) -> jax.Array:
 
 
 def erf_inv(x: jax.Array) -> jax.Array:
-    """As M. Giles, "Approximating the erfinv function" (GPU Computing Gems, 2011), and so JAX.
+    """M. Giles, "Approximating the erfinv function" (GPU Computing Gems, 2011), as JAX computes it.
 
-    TensorFlow's CPU kernel goes through the quantiles of the normal distribution at (x + 1) / 2
-    and has no correct digit left near zero and near one.
+    TensorFlow's CPU kernel uses the quantiles of the normal distribution at (x + 1) / 2, which has
+    no correct digit left near zero and near one.
     """
-    # In lax alone: JAX traces each function of jnp as a function of its own, which takes longer and
-    # does not see what is a scalar.
+    # Only lax functions: JAX traces each jnp function as a function of its own, which takes longer
+    # and hides which values are scalars.
     bounds, shifts, coefficients = _GILES[x.dtype.name]
     number = x.dtype.type
     w = lax.neg(lax.log1p(lax.mul(lax.neg(x), x)))
@@ -165,7 +165,7 @@ def erf_inv(x: jax.Array) -> jax.Array:
 
 
 def polygamma(n: jax.Array, x: jax.Array) -> jax.Array:
-    """(-1)^(n + 1) n! zeta(n + 1, x), and digamma for n = 0; not TensorFlow's, for its zeta."""
+    """(-1)^(n + 1) n! zeta(n + 1, x), and digamma for n = 0; TensorFlow's op uses its own zeta."""
     order = n + 1
     sign = jnp.where(_is_even(order), 1.0, -1.0)
     result = sign * lax.exp(lax.lgamma(order)) * lax.zeta(order, x)
@@ -174,13 +174,13 @@ def polygamma(n: jax.Array, x: jax.Array) -> jax.Array:
 
 
 def zeta(s: jax.Array, q: jax.Array, flushed: bool = False) -> jax.Array:
-    """Ten terms of the sum, then Euler and Maclaurin's formula for the rest, as JAX does.
+    """Ten terms of the sum, then Euler and Maclaurin's formula for the rest, as JAX does it.
 
-    So its numbers are JAX's also where the formula does not converge (q below -10); TensorFlow's
-    kernel adds more terms there. The poles at q = 0, -1, -2, ... are infinite for even s.
-    `flushed` says that the smallest number is zero, as on a CPU, where XLA flushes subnormal ones.
+    The results agree with JAX also where the formula does not converge (q below -10); TensorFlow's
+    kernel adds more terms there. The poles at q = 0, -1, -2, ... are infinite for even s. `flushed`
+    says that the smallest number counts as zero, as on a CPU, where XLA flushes subnormal numbers.
     """
-    # One reduction: TensorFlow adds up a chain of sums in another order.
+    # One reduction: TensorFlow would add a chain of sums in another order.
     offsets = jnp.arange(10, dtype=s.dtype).reshape(10, *(1 for _ in s.shape))
     powers = lax.pow(*jnp.broadcast_arrays(q + offsets, -s))
     total = jnp.sum(powers, 0)
@@ -205,11 +205,11 @@ def zeta(s: jax.Array, q: jax.Array, flushed: bool = False) -> jax.Array:
 
 
 def atan2(y: jax.Array, x: jax.Array) -> jax.Array:
-    """By the arctangent of the smaller magnitude by the larger one, which is at most 1."""
+    """The arctangent of the smaller magnitude divided by the larger one, which is at most 1."""
     width, height = jnp.abs(x), jnp.abs(y)
     is_steep = height > width
     small, large = jnp.where(is_steep, width, height), jnp.where(is_steep, height, width)
-    # Of two zeros the angle is 0, of two infinities that of equal numbers.
+    # Two zeros have the angle 0; two infinities have the angle of two equal numbers.
     ratio = jnp.where(small == large, jnp.where(large == 0, 0.0, 1.0), small / large)
     angle = lax.atan(ratio)
     angle = jnp.where(is_steep, math.pi / 2 - angle, angle)
@@ -243,9 +243,9 @@ def _is_even(x: jax.Array) -> jax.Array:
     return (half == jnp.floor(half)) & (jnp.abs(x) < math.inf)
 
 
-# The polynomials of `erf_inv`, highest power first: for w below each bound (and above the last),
-# in w - shift below the first and in sqrt(w) - shift above. One column a polynomial; the shorter
-# ones begin with zeros.
+# The polynomials of `erf_inv`, one per column, highest power first: one for w below each bound, and
+# one above the last. The first is in w - shift, the others in sqrt(w) - shift. Shorter polynomials
+# begin with zeros.
 _GILES = {
     "float32": (
         (5.0,),
@@ -300,7 +300,7 @@ def in_wide_dtype(
     """The results of a JAX function for an equation, computed in float32 or float64."""
     aval = aval_of(eqn.outvars[0])
     wide = np.float64 if aval.dtype == np.float64 else np.float32
-    # A literal is a scalar among arrays.
+    # A literal stays a scalar beside arrays.
     whole = (jnp.broadcast_to(x, aval.shape) for x in operands)
     result = function(*(lax.convert_element_type(x, wide) for x in whole))
     return [lax.convert_element_type(result, aval.dtype)]

@@ -1,7 +1,7 @@
-"""Numbers that were truth values: 0 or 1, and so never negative.
+"""Recognises numbers that were cast from bools: they are 0 or 1, and so never negative.
 
-Whether one of them is negative needs no comparison. LiteRT's converter moves the Cast of the bool
-behind such a comparison, and then lacks a comparison of bools.
+A comparison with 0 is then unnecessary. LiteRT's converter would move the Cast of the bool behind
+the comparison, and LiteRT has no comparison of bools.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from jax2tf._src import ops
 from jax2tf._src.lowering.context import op_type_of
 from jax2tf._src.lowering.emit.known_values import is_all
 
-# These give elements of their first operand.
+# The results of these ops hold only elements of the first operand.
 _MOVES = frozenset(
     {
         *("BroadcastTo", "ExpandDims", "GatherNd", "GatherV2", "Identity", "Reshape", "ReverseV2"),
@@ -23,30 +23,30 @@ _MOVES = frozenset(
 
 
 def is_truth_value(x: tf.Tensor) -> bool:
-    """Whether the elements of a number's tensor were bools."""
+    """Whether the elements of a tensor were cast from bools."""
     while op_type_of(x) in _MOVES or (op_type_of(x) == "Cast" and x.op.inputs[0].dtype != tf.bool):
         x = x.op.inputs[0]
     return op_type_of(x) == "Cast"
 
 
 def less(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor | None:
-    """Whether x < y, if that is known because one of them was a truth value and the other is 0."""
+    """x < y, if it is known because x was a bool and y is 0; else None."""
     return _all(x, False) if _is_zero(y) and is_truth_value(x) else None
 
 
 def at_most(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor | None:
-    """Whether x <= y, if that is known because one of them was a truth value and the other is 0."""
+    """x <= y, if it is known because y was a bool and x is 0; else None."""
     return _all(y, True) if _is_zero(x) and is_truth_value(y) else None
 
 
 def is_negative(x: tf.Tensor) -> tf.Tensor:
-    """Whether x < 0, without a comparison where `x` was a truth value."""
+    """x < 0, without a comparison if `x` was a bool."""
     was_bool = not tf.executing_eagerly() and is_truth_value(x)
     return _all(x, False) if was_bool else x < 0
 
 
 def _is_zero(x: tf.Tensor) -> bool:
-    # One number, whose shape is not that of the result.
+    # A single number, because a larger tensor could determine the shape of the result.
     return x.shape.num_elements() == 1 and is_all(x, 0)
 
 

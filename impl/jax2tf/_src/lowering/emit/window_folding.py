@@ -1,7 +1,7 @@
-"""What a window is, and how the elements of windows are combined in standard ops.
+"""Windows, and how the elements of windows are combined in standard ops.
 
-Windows are folded from slices: along one dimension after the other, and along each by doubling, so
-that a window of n elements takes O(log n) ops; element by element where the order matters.
+Windows are folded from slices along one dimension after the other. A dimension is folded by
+doubling, so that n elements take O(log n) ops, or element by element if the order matters.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Window:
 
     @property
     def positions(self) -> list[tuple[int, ...]]:
-        """Where the elements of a window are, from its first one, in row-major order."""
+        """The offsets of a window's elements from its first element, in row-major order."""
         return [
             tuple(i * d for i, d in zip(index, self.window_dilation, strict=True))
             for index in itertools.product(*(range(n) for n in self.dimensions))
@@ -74,10 +74,10 @@ def folded(
     window: Window,
     identities: Tensors | None = None,
 ) -> tuple[Tensors, tf.Tensor | None]:
-    """Each window's elements, combined in row-major order.
+    """Combines the elements of each window in row-major order.
 
-    Without `identities` to stand where there is padding, the second result says which windows have
-    any element (None: all); the others hold zeros.
+    Without `identities` for the padding, the second result says which windows have an element
+    (None: all of them); the other windows hold zeros.
     """
     present = None
     combine_present = combine
@@ -103,7 +103,7 @@ def folded(
 def _folded_axis(
     combine: Combine, xs: Tensors, axis: int, size: int, stride: int, dilation: int
 ) -> Tensors:
-    """Windows along one axis: those of 1, 2, 4, ... elements, put together to `size`."""
+    """Windows along one axis: blocks of 1, 2, 4, ... elements are combined to `size`."""
 
     def cut(xs: Tensors, start: int, end: int, step: int = 1) -> Tensors:
         if (start, end, step) == (0, 0, 1):
@@ -128,8 +128,7 @@ def _folded_axis(
 def _folded_axis_of_any_size(
     combine: Combine, xs: Tensors, axis: int, size: tf.Tensor, stride: int, dilation: int
 ) -> Tensors:
-    """As `_folded_axis`, in a loop whose tensors keep their shape: the last windows hold too little
-    and are cut off in the end."""
+    """Like `_folded_axis`, in a loop with tensors of constant shape; incomplete windows are cut."""
     length = ops.shape(xs[0])[axis]
 
     def ahead(xs: Tensors, by: tf.Tensor) -> Tensors:
@@ -167,7 +166,7 @@ def folded_in_order(
     shape: Shape,
     window: Window,
 ) -> list[tf.Tensor]:
-    """Each window's elements, combined one by one: for what is not associative.
+    """Combines the elements of each window one by one, for functions that are not associative.
 
     Float8 is rounded at each step; of equal elements, the first is selected.
     """
@@ -186,8 +185,8 @@ def folded_in_order(
 def candidates_of(
     ctx: Context, x: tf.Tensor, shape: Shape, window: Window, out_shape: Shape
 ) -> list[tf.Tensor]:
-    """For each position in the window, the elements of all windows; zeros (False) in padding."""
-    if not window.padding:  # a scalar is its one window
+    """For each position in the window, the elements of all windows; 0 (False) in the padding."""
+    if not window.padding:  # a scalar has one window, itself
         return [x]
     low, high = zip(*window.padding, strict=True)
     gaps = [d - 1 for d in window.base_dilation]
@@ -205,7 +204,7 @@ def candidates_of(
 
 
 def _where_present(combine: Combine) -> Combine:
-    """As `combine`, of elements each of which may be absent: the first tensors say which are."""
+    """Like `combine`, for elements that may be absent: the first tensors say which are present."""
 
     def combine_present(a: Tensors, b: Tensors) -> Tensors:
         (in_a, *xs), (in_b, *ys) = a, b
@@ -216,7 +215,7 @@ def _where_present(combine: Combine) -> Combine:
 
 
 def _extreme_value(sign: int, dtype: np.dtype) -> ArrayLike:
-    """The lowest (-1) or highest (1) value of a dtype: infinite if it has infinities."""
+    """The lowest (-1) or highest (1) value of a dtype; infinite if the dtype has infinities."""
     if jax.dtypes.issubdtype(dtype, np.bool_):
         return sign > 0
     if jax.dtypes.issubdtype(dtype, np.integer):
@@ -249,6 +248,6 @@ def is_empty(shape: Shape) -> bool:
 
 @functools.cache
 def jaxpr_of(function: Callable[..., jax.Array], dtype: np.dtype) -> jex_core.ClosedJaxpr:
-    """A binary function as a jaxpr of scalars; one object for each, as caches go by its id."""
+    """A binary function as a scalar jaxpr; cached as one object, because caches use its id."""
     scalar = jax.ShapeDtypeStruct((), dtype)
     return jax.make_jaxpr(function)(scalar, scalar)

@@ -1,4 +1,4 @@
-"""Windows of pooling as MaxPool and AvgPool."""
+"""Window reductions as MaxPool and AvgPool."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jax2tf._src.util.typing import Dim, Shape
 def pooling(
     reducer: Callable[..., tf.Tensor], window: Window, dtype: tf.DType
 ) -> Callable[[Context, tf.Tensor, Window], tf.Tensor] | None:
-    """The pooling op that computes the reduction by lax.add, max or min, if there is one."""
+    """The pooling function for the reduction by lax.add, max or min; None if no op fits."""
     pooled = _pooled_dimensions(window)
     dense = all(d == 1 for d in (*window.base_dilation, *window.window_dilation))
     inside = all(
@@ -39,8 +39,8 @@ def _pooled_dimensions(window: Window) -> list[int]:
 
 
 def _max_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
-    # For a window of -inf alone the kernel gives the lowest finite number, which float32 has below
-    # all of the narrow dtypes: there it becomes infinite again.
+    # For a window of only -inf, the kernel returns the lowest finite number. In float32 that number
+    # is below all finite numbers of the narrow dtypes, so the cast makes it -inf again.
     pooled = _pool(ctx, ops.cast(x, _wide(x.dtype)), window, ops.max_pool2d, -math.inf)
     return ops.cast(pooled, x.dtype)
 
@@ -50,7 +50,7 @@ def _min_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
 
 
 def _sum_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
-    """The mean of each window times its size; padding counts as zeros."""
+    """The mean of each window times the size of the window; padding counts as zeros."""
     mean = _pool(ctx, ops.cast(x, _wide(x.dtype)), window, ops.avg_pool2d, 0.0)
     return ops.cast(mean * float(math.prod(window.dimensions)), x.dtype)
 
@@ -62,7 +62,7 @@ def _wide(dtype: tf.DType) -> tf.DType:
 def _pool(
     ctx: Context, x: tf.Tensor, window: Window, op: Callable[..., tf.Tensor], fill: float
 ) -> tf.Tensor:
-    """A pooling op for every two dimensions: windows of more are pooled along two after two."""
+    """Pools two dimensions at a time, with one pooling op each."""
     shape, out_shape = ctx.avals_in[0].shape, ctx.avals_out[0].shape
     pooled = _pooled_dimensions(window)
     for start in range(0, len(pooled), 2):
@@ -85,7 +85,7 @@ def _pool_along(
 ) -> tf.Tensor:
     """One pooling op along one or two dimensions.
 
-    The others are folded into batch (those before) and channels (those after).
+    The dimensions before them are merged into the batch, and those after them into the channels.
     """
     order = _pooling_order(len(shape), pooled)
     first = order.index(pooled[0])
@@ -99,8 +99,8 @@ def _pool_along(
     size, strides = (merged(v)[1:3] for v in (window.dimensions, window.strides))
     matrix_shape, wanted = merged(shape), merged(out_shape)
     edges = [window.padding[d] for d in pooled] + [(0, 0)] * (2 - len(pooled))
-    # JAX's result is empty where no window fits, and the ops refuse such an input: it is padded
-    # until one fits.
+    # JAX's result is empty if no window fits, and the ops refuse such an input: it is padded until
+    # one window fits.
     may_be_empty = [dims.may_be_zero(n) for n in wanted[1:3]]
     edges = [
         (low, high + jax.core.max_dim(k - (n + low + high), 0)) if empty else (low, high)
@@ -110,13 +110,13 @@ def _pool_along(
     ]
     in_order = order == list(range(len(shape)))
     x = x if in_order else ops.transpose(x, order)
-    # Four dimensions pass as they are, one of them pooled or two, but for the slice below.
+    # Four dimensions need no reshape, except before the slice below if only one is pooled.
     as_it_is = len(shape) == 4 and first == 1 and (len(pooled) == 2 or not any(may_be_empty))
     x = x if as_it_is else ctx.reshaped(x, matrix_shape)
     padding = "VALID"
     if any(itertools.chain(*edges)):
         same = lax.padtype_to_pads(matrix_shape[1:3], size, strides, "SAME")
-        # The mean that AvgPool takes leaves SAME padding out.
+        # AvgPool's mean excludes SAME padding.
         if op is ops.max_pool2d and [tuple(e) for e in same] == edges:
             padding = "SAME"
         else:
@@ -130,7 +130,7 @@ def _pool_along(
 
 
 def _pooling_order(rank: int, pooled: Sequence[int]) -> list[int]:
-    """An order of dimensions: batch, the pooled ones side by side, then the channels."""
+    """An order of dimensions: the batch, the pooled dimensions side by side, the channels."""
     others = [d for d in range(rank) if d not in pooled]
     together = pooled[-1] - pooled[0] == len(pooled) - 1
     if together and (pooled[-1] < rank - 1 or len(others) < 2):

@@ -1,4 +1,4 @@
-"""The families of rules. Importing this package registers the rules of each."""
+"""The families of lowering rules; importing this package registers all rules."""
 
 from __future__ import annotations
 

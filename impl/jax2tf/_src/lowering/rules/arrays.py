@@ -1,7 +1,7 @@
-"""Arrays: reshape, broadcast, concatenate, pad, slice, select and other movements of elements.
+"""Arrays: reshape, broadcast, concatenate, pad, slice, select and other moves of elements.
 
-No rule here computes a value, so dtypes matter in one way only: the CPU kernels of a TensorFlow op
-may lack some. Then the elements travel in a dtype that holds them exactly (casts.in_carrier).
+No rule here computes values. If the CPU kernels of an op lack a dtype, the elements are moved in a
+carrier that holds them exactly (casts.in_carrier).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Dim, Shape
 
-# An iota of at most so many elements is a constant: it takes less room than the ops that make it.
+# An iota with at most this number of elements is a constant, which is smaller than the ops.
 _IOTA_AS_CONSTANT = 64
 
 
@@ -55,7 +55,7 @@ def _permuted(ctx: Context, x: tf.Tensor, permutation: Sequence[int]) -> tf.Tens
 
 @register("squeeze", takes_keys=True)
 def _squeeze(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
-    # Those of a key's own data come last. tf.squeeze takes an empty list for all of size one.
+    # A key's data dimensions come last. tf.squeeze of [] would drop all dimensions of size 1.
     return ops.squeeze(x, dimensions) if dimensions else x
 
 
@@ -68,7 +68,7 @@ def _broadcast_in_dim(
     for place, size in zip(broadcast_dimensions, operand, strict=True):
         expanded[place] = size
     aligned = list(range(len(shape) - len(operand), len(shape)))
-    # tf.broadcast_to adds leading dimensions by itself.
+    # tf.broadcast_to adds leading dimensions itself.
     if expanded == shape or list(broadcast_dimensions) != aligned:
         x = _expanded(ctx, x, expanded, broadcast_dimensions)
     if expanded == shape:
@@ -86,8 +86,8 @@ def _broadcast_to(ctx: Context, x: tf.Tensor, shape: Shape) -> tf.Tensor:
 def _steps_of_broadcast(expanded: Shape, shape: Shape) -> list[list[Dim]]:
     """The shapes to broadcast to, one after the other.
 
-    TensorFlow's kernels see neighbours that are all repeated, or all kept, as one dimension, and
-    take five: two groups that are repeated, and what is between and around them.
+    TensorFlow's kernels merge neighbours that are all repeated, or all kept, and take five
+    dimensions: two repeated groups, and the dimensions between and around them.
     """
     places = enumerate(zip(expanded, shape, strict=True))
     groups = itertools.groupby(places, lambda place: place[1][0] == place[1][1])
@@ -109,7 +109,7 @@ def _expanded(ctx: Context, x: tf.Tensor, shape: Shape, places: Sequence[int]) -
 
 @register("rev")
 def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
-    # One element, or none, is its own reverse. OpenVINO drops a dimension that it is gathered from.
+    # One element needs no reverse, and OpenVINO would lose the dimension in a gather.
     dimensions = [d for d in dimensions if ctx.avals_in[0].shape[d] not in (0, 1)]
     if not dimensions:
         return x
@@ -137,7 +137,7 @@ def _concatenate(ctx: Context, *operands: tf.Tensor, dimension: int) -> tf.Tenso
     joined = in_carrier(HOLDS_INT4, lambda *ts: ops.concat(ts, axis), *operands)
     if not ctx.has(Quirk.NO_CONCAT_OF_PARTS):
         return joined
-    # Nobody asks for what a gather reads in parts.
+    # DTensor never wants the operand of a gather in parts.
     size = ctx.dim(ctx.avals_out[0].shape[dimension])
     return in_carrier(HOLDS_INT4, lambda t: ops.gather(t, ops.range(size), axis=dimension), joined)
 
@@ -205,7 +205,7 @@ def _slice(
 
 @register("select_n")
 def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
-    """cases[which], where a selector out of range takes the nearest case, as it does in XLA."""
+    """cases[which]; as in XLA, a selector out of range takes the nearest case."""
     if len(cases) == 1:
         return cases[0]
     if max(which.shape.rank, cases[0].shape.rank) > MAX_RANK:
@@ -236,7 +236,7 @@ def _iota(ctx: Context, *, dtype: np.dtype, shape: Shape, dimension: int) -> tf.
         x = ops.constant(_counting(along))
     else:
         x = ops.range(ctx.dim(size))
-        # Broadcasting adds the axes before its own.
+        # Broadcasting adds the leading axes.
         if len(shape) > dimension + 1 or (is_whole and dimension):
             x = ctx.reshaped(x, along)
     x = cast(x, dtypes.to_tf(dtype))
@@ -249,7 +249,7 @@ def _counting(shape: Sequence[int]) -> np.ndarray:
 
 @register("empty", "empty2")
 def _empty(ctx: Context, *, dtype: np.dtype, shape: Shape | None = None) -> tf.Tensor:
-    del shape  # which empty2 does not have; the result's aval does
+    del shape  # empty2 has no shape; the result's aval has one
     zero = cast(ops.constant(0), dtypes.to_tf(dtype))
     return _broadcast_to(ctx, zero, ctx.avals_out[0].shape)
 

@@ -1,16 +1,16 @@
 """optimization_barrier, and jax.checkpoint where JAX differentiated it.
 
-What is computed from the results of a barrier is not computed before all of its operands are there,
-and is not taken for what was computed from the operands. That is how a backward pass computes
-anew: not before its cotangents are there, and although the same values were there once.
+Values computed from the results of a barrier are computed after all its operands, and are not
+merged with values computed from the operands. So a backward pass recomputes: it waits for its
+cotangents, although equal values existed before.
 
-- XLA has an op for it, but compilers for the CPU remove it before they look for what is computed
-  twice. A select whose condition holds for any operands, which they do not find out, stays.
-- TensorFlow takes two nodes for the same only if they wait for the same. In a graph that is not
-  compiled a barrier is an Identity of each operand that waits for all of them, which costs nothing.
+- XLA has a barrier op, but its CPU compiler removes the op before it merges common subexpressions.
+  A select stays whose condition is always true, which the compiler does not find out.
+- TensorFlow merges two nodes only if they wait for the same nodes. In a graph that is not compiled,
+  a barrier is an Identity of each operand that waits for all operands, which costs nothing.
 
-Eager mode computes what it is told, when it is told. Engines, which read graphs without XLA ops, do
-not train, and get no barriers.
+Eager mode computes every op in order and needs no barrier. Engines, which run graphs without XLA
+ops, do not train and get none.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from jax2tf._src.lowering.registry import register
 
 
 def barrier(ctx: Context, operands: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """The operands, behind a barrier where they are part of a graph."""
+    """The operands, behind a barrier if they are part of a graph."""
     if tf.executing_eagerly() or not ctx.wants("XlaOptimizationBarrier") or not operands:
         return list(operands)
     if compat.functions.in_compiled_function():
         dtypes = [x.dtype for x in operands]
-        # Neither that op nor a select takes the float8 of compiled code; bfloat16 has their values.
+        # The barrier op and the select do not take compiled float8; bfloat16 holds its values.
         wide = [tf.bfloat16 if d.name in compiled_calls.COMPILED_DTYPES else d for d in dtypes]
         unpacked = compiled_calls.unpacked(compiled_calls.in_dtypes(operands, wide))
         held = ops.xla.xla_optimization_barrier(input=unpacked)
         return compiled_calls.in_dtypes(_selected(held), dtypes)
-    # What a graph or a loop's body reads from outside is there before it begins: tensors of another
-    # graph, and eager ones, which a jacobian's graph has as residuals of an eager call.
+    # Values from outside of a graph or a loop body exist before it starts: tensors of another
+    # graph, and eager tensors, which the graph of a jacobian reads as residuals of an eager call.
     here = tf.compat.v1.get_default_graph()
     inside = [x for x in operands if tf.is_symbolic_tensor(x) and x.graph is here]
     with tf.control_dependencies(inside):
@@ -46,13 +46,13 @@ def barrier(ctx: Context, operands: Sequence[tf.Tensor]) -> list[tf.Tensor]:
 
 
 def _selected(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """The tensors, each selected by a condition on all of them that always holds."""
+    """Selects each tensor by a condition on all tensors that is always true."""
     holds = ops.reduce_all(ops.concat([_some_bits(x) for x in tensors], 0) | 1 != 0)
     return [ops.where(holds, x, ops.zeros_like(x)) for x in tensors]
 
 
 def _some_bits(x: tf.Tensor) -> tf.Tensor:
-    """The first element as an integer, in a vector; an empty one if there is none."""
+    """A vector with the first element as an integer; empty if there is no element."""
     first = ops.reshape(x, [-1])[:1]
     if x.dtype.is_complex:
         first = ops.real(first)

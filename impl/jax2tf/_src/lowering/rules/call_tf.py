@@ -1,4 +1,4 @@
-"""A TensorFlow function that JAX calls (call_tf), called in place: its ops become ordinary ops."""
+"""call_tf: a TensorFlow function that JAX calls; its ops become ordinary ops of the graph."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _call_tf(ctx: Context, *operands: tf.Tensor, function: Function) -> list[tf.
         if compat.functions.in_compiled_function():
             _choose_a_way(ctx, function)
             around.enter_context(compat.functions.traced_anew_for_xla())
-        around.enter_context(compat.tapes.recorded_again())  # derivatives have tapes of their own
+        around.enter_context(compat.tapes.recorded_again())  # derivatives have their own tapes
         results = function.run(in_this_graph(operands))
     static_too = _has_trial_shapes(ctx, function)
     checks = [
@@ -42,11 +42,11 @@ def _call_tf(ctx: Context, *operands: tf.Tensor, function: Function) -> list[tf.
 
 
 def _choose_a_way(ctx: Context, function: Function) -> None:
-    """Has a batch run in a way that XLA compiles: only compiling tells which one that is."""
+    """Chooses a way to run a batch that XLA compiles; only a trial compilation shows which."""
     if not isinstance(function, Batched) or not all(dims.is_static(a.shape) for a in ctx.avals_in):
         return
     platform = jax.default_backend()
-    # What no way compiles is TensorFlow's to refuse, where the whole function is compiled.
+    # If none compiles, TensorFlow raises the error when it compiles the whole function.
     with contextlib.suppress(CallTfError):
         ctx.cached(
             ("a way", Identity(function), str(ctx.avals_in)),
@@ -55,16 +55,16 @@ def _choose_a_way(ctx: Context, function: Function) -> None:
 
 
 def _has_trial_shapes(ctx: Context, function: Function) -> bool:
-    """Whether static shapes of the results were seen in a run with other numbers."""
+    """Whether static shapes of the results come from a trial run with other sizes."""
     if isinstance(innermost(function), Derivative):
-        return False  # they have the shapes of arguments, and of a call that is checked
+        return False  # its shapes are those of arguments and of a checked call
     return function.signature(ctx.avals_in).has_trial_shapes
 
 
 def _shape_checks(
     ctx: Context, name: str, result: tf.Tensor, shape: tuple[Dim, ...], static_too: bool
 ) -> Iterator[tf.Operation]:
-    """Checks of dimensions which call_tf was told or has inferred from examples."""
+    """Yields checks of the dimensions that the user declared or call_tf inferred from examples."""
     for axis, dim in enumerate(shape):
         if isinstance(dim, int) and (not static_too or result.shape[axis] == dim):
             continue

@@ -1,11 +1,11 @@
 """Host callbacks: pure_callback, io_callback, debug.callback, debug.print, as tf.numpy_function.
 
-They run in the Python process that converted the function. XLA cannot compile them: there they are
-refused at conversion. A SavedModel holds no more than a call of something that the loading process
-does not have: saving warns, and loading and calling it names the function.
+They run in the Python process that converted the function. XLA cannot compile them, so conversion
+refuses them in compiled code. A SavedModel cannot contain the Python function: saving warns, and a
+call in the loading process fails with the function's name.
 
-`convert(..., debug_callbacks=False)` leaves those out that give no values, and
-`convert(..., value_checks="drop")` those that check values.
+`convert(..., debug_callbacks=False)` drops callbacks without results, and `convert(...,
+value_checks="drop")` drops callbacks that check values.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _callback(ctx: Context, *operands: tf.Tensor, **params: Param) -> list[tf.Te
 
     def on_host(*arrays: np.ndarray) -> list[np.ndarray]:
         known = _with_sizes(params, dict(zip(sizes, arrays[count:], strict=True)))
-        # TensorFlow calls from a thread of its own, which has the default configuration of JAX.
+        # TensorFlow calls this from its own thread, which has JAX's default configuration.
         with jax.enable_x64(x64):
             return [np.asarray(r) for r in primitive.bind(*arrays[:count], **known)]
 
@@ -52,10 +52,10 @@ def _callback(ctx: Context, *operands: tf.Tensor, **params: Param) -> list[tf.Te
         on_host,
         [*operands, *sizes.values()],
         [dtypes.to_tf(aval.dtype) for aval in ctx.avals_out],
-        # A pure one too: TensorFlow folds a stateless op on constants while it optimises the graph,
-        # in branches that are never taken, and an error check would complain.
+        # Also for a pure one: TensorFlow's optimiser would run a stateless op on constants, even in
+        # branches that are never taken, and an error check would then raise.
         stateful=True,
-        # A process that has not got the function complains of the op by its name.
+        # A process without the function raises an error with the name of the op.
         name=identifier(f"{name}_is_a_function_of_the_process_that_converted_it"),
     )
     results = results if isinstance(results, list | tuple) else [results]
@@ -66,7 +66,7 @@ def _callback(ctx: Context, *operands: tf.Tensor, **params: Param) -> list[tf.Te
 
 
 def _open_sizes(ctx: Context) -> dict[int, tf.Tensor]:
-    """The shapes of the results that have open dimensions, by the place of the result."""
+    """The shapes of the results with open dimensions, by the index of the result."""
     return {
         i: ctx.vector(aval.shape)
         for i, aval in enumerate(ctx.avals_out)
@@ -75,9 +75,7 @@ def _open_sizes(ctx: Context) -> dict[int, tf.Tensor]:
 
 
 def _with_sizes(params: dict[str, Param], shapes: dict[int, np.ndarray]) -> dict[str, Param]:
-    """The params with the shapes that the results have in this call: JAX holds them against what
-    the function gives.
-    """
+    """The params with the shapes of this call, with which JAX compares the function's results."""
     if not shapes:
         return params
     avals = list(params["result_avals"])
@@ -100,9 +98,9 @@ def _remedy(primitive: jex_core.Primitive) -> str:
 
 
 def _warn_when_saved(name: str, source: str) -> None:
-    """Puts an op into the graph whose gradient warns where it is traced to be saved.
+    """Adds an op whose gradient warns when TensorFlow traces it for saving.
 
-    TensorFlow traces the gradients of all that it saves, and tells nobody else what it saves.
+    TensorFlow traces the gradients of everything that it saves, and offers no other hook.
     """
 
     @custom_gradient

@@ -24,7 +24,7 @@ def _jit(
     out_shardings: Sequence[jax.sharding.Sharding],
     **_: object,
 ) -> list[tf.Tensor]:
-    # Layouts, donation and compiler options say where and how fast, not what.
+    # Layouts, donation and compiler options do not change the results.
     operands = constrained(ctx, args, in_shardings)
     results = random_bits.compiled(ctx, jaxpr, *operands)
     if results is None:
@@ -43,7 +43,7 @@ def _closed_call(
 def _custom_derivative_call(
     ctx: Context, *args: tf.Tensor, call_jaxpr: jex_core.ClosedJaxpr, **_: object
 ) -> list[tf.Tensor]:
-    # The derivative rules are JAX's affair: gradients come from jax.vjp of the whole function.
+    # JAX applies the derivative rules: gradients come from jax.vjp of the whole function.
     return ctx.call(call_jaxpr, *args)
 
 
@@ -55,9 +55,9 @@ def _composite(
     jaxpr: jex_core.ClosedJaxpr | None = None,
     **_: object,
 ) -> list[tf.Tensor]:
-    meaning = call_jaxpr or jaxpr  # the second until JAX 0.11
+    meaning = call_jaxpr or jaxpr  # `jaxpr` until JAX 0.11
     assert meaning is not None
-    # A name, a version and attributes are for compilers that know it.
+    # The name, version and attributes are for compilers that know the composite.
     return ctx.call(meaning, *args)
 
 
@@ -65,17 +65,17 @@ def _composite(
 def _custom_partitioning(
     ctx: Context, *args: tf.Tensor, call: jex_core.ClosedJaxpr, **_: object
 ) -> list[tf.Tensor]:
-    # How XLA spreads it over the devices of a mesh; a graph has it whole.
+    # The partitioning is for XLA on a mesh; a graph computes the whole function.
     return ctx.call(call, *args)
 
 
 @register("inspect_sharding")
 def _inspect_sharding(ctx: Context, x: tf.Tensor, **_: object) -> list[tf.Tensor]:
-    # It shows how XLA has spread x over devices; a graph does not know that.
+    # It shows the sharding that XLA chose for x, which a graph does not know.
     return []
 
 
 @register("dce_sink")
 def _dce_sink(ctx: Context, x: tf.Tensor, **_: object) -> list[tf.Tensor]:
-    # It keeps JAX from dropping what computes x, which TensorFlow may drop again.
+    # It keeps JAX from dropping the computation of x; TensorFlow may drop it.
     return []

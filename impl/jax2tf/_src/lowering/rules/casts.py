@@ -27,14 +27,14 @@ def _convert_element_type(ctx: Context, x: tf.Tensor, *, new_dtype: np.dtype) ->
 
 @register("bitcast_convert_type")
 def _bitcast_convert_type(ctx: Context, x: tf.Tensor, *, new_dtype: np.dtype) -> tf.Tensor:
-    """The parts of a wide element go to a new last dimension, the lowest bits first."""
+    """Bitcasts; the parts of a wide element get a new last dimension, lowest bits first."""
     del new_dtype
     dtype = ctx.out
     if x.dtype == dtype:
         return x
     if not ctx.takes("Bitcast"):
         return _bitcast_by_arithmetic(ctx, x, dtype)
-    # tf.bitcast takes neither float8 nor 4-bit integers; both have a way from and to bytes.
+    # tf.bitcast takes neither float8 nor 4-bit integers; both are converted by way of bytes.
     if x.dtype in FLOAT8:
         x = float8_to_bytes(x)
     if x.dtype in INT4:
@@ -53,7 +53,7 @@ def _bitcast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 
 def _bitcast_by_arithmetic(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """The bits of an integer as another of the same width, or those of 32 as a float32."""
+    """Bitcasts between integers of the same width, or between float32 and a 32-bit integer."""
     if x.dtype.is_integer and dtype.is_integer and x.dtype.size == dtype.size:
         return ops.cast(x, dtype)
     if x.dtype in (tf.int32, tf.uint32) and dtype == tf.float32:
@@ -67,7 +67,7 @@ def _bitcast_by_arithmetic(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Te
 
 
 def _int4_to_bytes(x: tf.Tensor) -> tf.Tensor:
-    """Bytes of pairs of 4-bit integers along the last dimension."""
+    """Packs pairs of 4-bit integers along the last dimension into bytes."""
     nibbles = ops.bitwise_and(ops.cast(ops.cast(x, HOLDS_INT4[x.dtype]), tf.uint8), 15)
     low, high = nibbles[..., ::2], nibbles[..., 1::2]
     both = ops.bitwise_or(low, ops.left_shift(high, ops.constant(4, tf.uint8)))
@@ -78,7 +78,7 @@ def _bytes_to_int4(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     low = ops.bitwise_and(x, 15)
     high = ops.right_shift(x, ops.constant(4, tf.uint8))
     nibbles = ctx.reshaped(ops.stack([low, high], -1), ctx.avals_out[0].shape)
-    # Casting to int4 takes the low four bits.
+    # A cast to int4 keeps the low four bits.
     return cast(nibbles, dtype)
 
 

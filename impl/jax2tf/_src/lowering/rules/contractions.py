@@ -1,9 +1,7 @@
 """Contractions: dot_general, ragged_dot_general, scaled_dot and scaled_matmul.
 
-A contraction is one MatMul or BatchMatMulV2: batch dimensions stay as they are, and a transpose or
-a reshape comes only where the operand's dimensions do not already read batch, free, contracting or
-batch, contracting, free. XlaDotV2 serves where JAX asks for a precision that MatMul has no word
-for.
+A contraction is one MatMul or BatchMatMulV2; see emit/contractions.py for the layout. If JAX asks
+for a precision that MatMul cannot express, it is an XlaDotV2.
 """
 
 from __future__ import annotations
@@ -28,8 +26,8 @@ from jax2tf._src.lowering.emit.precision import compute_dtype, precision_config
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.util.typing import Param, Shape
 
-# What JAX makes of a DotAlgorithmPreset: the dtypes of the operands and of the result. An algorithm
-# that is named here but not done by the kernel that runs is done more precisely.
+# The dtypes of operands and result for a DotAlgorithmPreset, as in JAX. If the kernel does not
+# implement the algorithm, it computes more precisely.
 _ALGORITHM_DTYPES = {
     "F16_F16_F16": (tf.float16, tf.float16),
     "F16_F16_F32": (tf.float16, tf.float32),
@@ -69,18 +67,18 @@ def _dot(
     dimension_numbers: DimensionNumbers,
     precision: lax.PrecisionLike = None,
 ) -> tf.Tensor:
-    """dot_general of operands of JAX's shapes `lhs_shape` and `rhs_shape`, in dtype `ctx.out`."""
-    if precision is jax.lax.DotAlgorithmPreset.DEFAULT:  # It asks for nothing, as None does.
+    """dot_general in dtype `ctx.out` of operands with JAX's shapes `lhs_shape` and `rhs_shape`."""
+    if precision is jax.lax.DotAlgorithmPreset.DEFAULT:  # It means the same as None.
         precision = None
     algorithm = isinstance(precision, jax.lax.DotAlgorithmPreset | jax.lax.DotAlgorithm)
     if any(lhs_shape[d] == 0 for d in dimension_numbers[0][0]):
-        # An engine gives what its memory held for a sum of no products.
+        # For a sum of no products, an engine returns uninitialised memory.
         return ctx.zeros(ctx.avals_out[0])
     if _is_of_zeros(lhs, rhs) or _is_of_zeros(rhs, lhs):
         return ctx.zeros(ctx.avals_out[0])
     if algorithm:
         operand, compute = _algorithm_dtypes(ctx, precision)
-        # XLA itself takes float32 apart into bfloat16s.
+        # XLA itself splits float32 into bfloat16s.
         if (operand, lhs.dtype, rhs.dtype) != (tf.bfloat16, tf.float32, tf.float32):
             lhs, rhs = cast(lhs, operand), cast(rhs, operand)
     else:
@@ -88,7 +86,7 @@ def _dot(
     config = precision_config(precision) if ctx.wants("XlaDotV2") else b""
     kernel = carrier_of(MULTIPLIED, compute)
     if not (algorithm and config):
-        # Two casts: the operands' values in `compute` first, as XLA has them there.
+        # Two casts: XLA first rounds the operands to `compute`.
         lhs, rhs = (cast(cast(x, compute), kernel) for x in (lhs, rhs))
     if config and (algorithm or kernel in (tf.float32, tf.complex64)):
         numbers = _dot_dimension_numbers(dimension_numbers)
@@ -99,7 +97,7 @@ def _dot(
 
 
 def _is_of_zeros(x: tf.Tensor, y: tf.Tensor) -> bool:
-    """Whether x is known to be zeros, and their products with y to be zeros too: 0 * inf is not."""
+    """Whether x, and its product with y, are known to be zero: 0 * inf is not."""
     if not is_number(x, zero):
         return False
     if y.dtype.is_integer:
@@ -141,7 +139,7 @@ def _ragged_dot_general(
     precision: lax.PrecisionLike,
     preferred_element_type: np.dtype | None,
 ) -> tf.Tensor:
-    """As JAX has it off TPUs: dot_general over the groups, with zeros in place of other groups."""
+    """As JAX does it except on TPUs: dot_general over the groups, with zeros for other groups."""
     del preferred_element_type  # The result's aval has it.
     lhs_shape, rhs_shape, sizes_shape = (aval.shape for aval in ctx.avals_in)
     numbers = ragged_dot_dimension_numbers
@@ -172,7 +170,7 @@ def _ragged_dot_general(
         )
     kernel = carrier_of(MULTIPLIED, lhs.dtype)
     if kernel.is_integer and not ctx.takes("MatMul", kernel.name):
-        # The target's way to compute a dot_general of integers.
+        # The target decomposes a dot_general of integers; trace one for it.
         return _dot_of_jax(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers)
     return _dot(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers, precision)
 
@@ -213,10 +211,10 @@ def _masked(
     outer: Sequence[int],
     ragged: int,
 ) -> tf.Tensor:
-    """`x` once for each group, along a new first dimension, with zeros outside of the group.
+    """Repeats `x` for each group along a new first dimension, with zeros outside of the group.
 
     Args:
-      group_sizes: how many elements of dimension `ragged` each group has; one list of sizes, or
+      group_sizes: the number of elements of dimension `ragged` in each group; one list of sizes, or
         one for each index into the dimensions `outer`.
     """
     kernel = carrier_of(MULTIPLIED, x.dtype)
@@ -226,7 +224,7 @@ def _masked(
     ends = ops.cumsum(sizes, sizes.shape.rank - 1)[..., None]
     positions = ops.range(ctx.dim(shape[ragged]), dtype=wide)
     inside = (ends - sizes[..., None] <= positions) & (positions < ends)
-    # The mask's dimensions are outer, group, ragged; they go to their places around x's others.
+    # The mask has the dimensions outer, group, ragged; it is aligned with x.
     places = [*(d + 1 for d in outer), 0, ragged + 1]
     if group_sizes.shape.rank == 1:
         places = places[-2:]
@@ -239,7 +237,7 @@ def _masked(
 
 
 def _shifted(dimensions: Sequence[int]) -> tuple[int, ...]:
-    """The numbers of dimensions after a new first dimension was added."""
+    """The indices of dimensions after a new first dimension was added."""
     return tuple(d + 1 for d in dimensions)
 
 
@@ -254,7 +252,7 @@ def _scaled_dot(
     dimension_numbers: DimensionNumbers,
     preferred_element_type: np.dtype | None = None,
 ) -> tf.Tensor:
-    """(lhs * lhs_scale) @ (rhs * rhs_scale), the products in bfloat16; a scale serves a block."""
+    """(lhs * lhs_scale) @ (rhs * rhs_scale), scaled in bfloat16; each scale applies to a block."""
     del preferred_element_type  # The result's aval has it.
     lhs_shape, rhs_shape, *scale_shapes = (aval.shape for aval in ctx.avals_in)
     lhs = _scaled(ctx, lhs, lhs_shape, lhs_scale, scale_shapes[0])
@@ -272,7 +270,7 @@ def _scaled_matmul(
     *,
     preferred_element_type: np.dtype | None,
 ) -> list[tf.Tensor]:
-    """As scaled_dot of [b, m, k] and [b, n, k], the products in the dtype of the result."""
+    """Like scaled_dot of [b, m, k] and [b, n, k], but scaled in the dtype of the result."""
     del preferred_element_type  # The result's aval has it.
     lhs_shape, rhs_shape, *scale_shapes = (aval.shape for aval in ctx.avals_in)
     lhs = _repeated(ctx, cast(lhs_scale, ctx.out), lhs_shape, scale_shapes[0]) * cast(lhs, ctx.out)
@@ -284,7 +282,7 @@ def _scaled(
     ctx: Context, x: tf.Tensor, shape: Shape, scale: tf.Tensor, scale_shape: Shape
 ) -> tf.Tensor:
     scale = _repeated(ctx, cast(scale, tf.bfloat16), shape, scale_shape)
-    # Rounded by ops of its own: XLA may leave out a rounding between two casts.
+    # XLA may drop a rounding between two casts, so an explicit op rounds.
     product = ops.cast(cast(x, tf.bfloat16), tf.float32) * ops.cast(scale, tf.float32)
     round_to = (
         ops.xla.xla_reduce_precision
@@ -295,7 +293,7 @@ def _scaled(
 
 
 def _repeated(ctx: Context, scale: tf.Tensor, shape: Shape, scale_shape: Shape) -> tf.Tensor:
-    """The scale of each element, where there is one for a block of them."""
+    """Repeats the scale of each block for its elements."""
     for d, (size, blocks) in enumerate(zip(shape, scale_shape, strict=True)):
         if size != blocks:
             scale = ops.repeat(scale, ctx.dim(size // blocks), axis=d)

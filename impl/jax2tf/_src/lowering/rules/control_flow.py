@@ -1,7 +1,7 @@
 """Control flow: cond, while, scan, custom_linear_solve, as TensorFlow's functional control flow.
 
-In a graph these become If, Case and While. Eager TensorFlow would run a loop in Python, op by op,
-so there a loop is one TensorFlow function, made once; of a cond only the branch taken is run.
+Graphs get If, Case and While. Eager TensorFlow would run a loop in Python, op by op; a loop is
+therefore one TensorFlow function, made once. Eager mode runs only the taken branch of a cond.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _branch(
     branches: Sequence[jex_core.ClosedJaxpr],
     choose: Callable[[tf.Tensor, list[Callable[[], Tensors]]], tf.Tensor],
 ) -> Tensors:
-    # An index out of range takes the last branch, in XLA and here.
+    # As in XLA, an index out of range takes the last branch.
     last = len(branches) - 1
     known = 0 if last == 0 else _known_index(index)
     if known is not None:
@@ -69,14 +69,14 @@ def _choose_of_two(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> tf.Ten
 
 
 def _known_index(index: tf.Tensor) -> int | None:
-    """The index, in eager mode or if a graph holds it as a constant: no op has to choose then."""
+    """The index if it is known: in eager mode, or if it is a constant of the graph."""
     value = index.numpy() if tf.executing_eagerly() else tf.get_static_value(index)
     return None if value is None else int(value)
 
 
 @register("platform_index")
 def _platform_index(ctx: Context, *, platforms: Sequence[tuple[str, ...] | None]) -> tf.Tensor:
-    # A graph may run elsewhere; it is made for the platform that JAX runs on here.
+    # The graph is made for the platform on which JAX runs here, although it may run elsewhere.
     here = _platform()
     index = next(i for i, names in enumerate(platforms) if names is None or here in names)
     return ctx.constant(np.int32(index))
@@ -86,7 +86,7 @@ def _platform() -> str:
     """The platform that JAX runs on: "cpu", "cuda", "rocm" or "tpu"."""
     device = getattr(jax.config, "jax_default_device", None)
     chosen = getattr(device, "platform", device)
-    # A device of either GPU platform calls itself "gpu"; branches tell the two apart.
+    # A GPU device of either platform is called "gpu"; branches distinguish the two.
     return chosen if chosen in ("cpu", "tpu") else jax.export.default_export_platform()
 
 
@@ -100,14 +100,14 @@ def _thunk(
 
     def run() -> Tensors:
         results = branch_captures.inline(ctx, branch.jaxpr, consts, *operands)
-        # A tf.cond of unchanged tensors needs an op of its own in each branch.
+        # If a branch returns a captured tensor, tf.cond needs an op for it in the branch.
         return [_of_branch(ctx, index, ops.identity(r)) for r in results]
 
     return run
 
 
 def _of_branch(ctx: Context, index: tf.Tensor, result: tf.Tensor) -> tf.Tensor:
-    """The result of a branch; a constant by an op that waits for what the branch is given."""
+    """The result of a branch; a constant passes through an op that depends on the index."""
     if not ctx.has(Quirk.TAKES_CONSTANT_BRANCHES) or depends_on_an_argument(result.op):
         return result
     return ops.raw.SelectV2(condition=ops.equal(index, 0), t=result, e=result)
@@ -118,7 +118,7 @@ def _switch(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> tf.Tensor | T
 
 
 def _chain(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> tf.Tensor | Tensors:
-    # Graph readers without XLA know If, and not Case.
+    # Engines have If, but not Case.
     result = run[-1]
     for i in reversed(range(len(run) - 1)):
         result = _if_equal(index, i, run[i], result)
@@ -172,7 +172,7 @@ def _while_batched(
     run_body: Callable[..., Tensors],
     carry: Sequence[tf.Tensor],
 ) -> Tensors:
-    """A vmapped loop whose members stop at different times: who has stopped keeps its carry."""
+    """A vmapped loop whose members stop at different times; a stopped member keeps its carry."""
 
     def body(going: tf.Tensor, *carry: tf.Tensor) -> list[tf.Tensor]:
         kept = [
@@ -211,8 +211,8 @@ def _scan(
     ft_in: Param = None,
     ft_out: Param = None,
 ) -> Tensors:
-    # How many steps JAX's compiler writes out changes the speed only. The others are named, so that
-    # a param which a later JAX adds is an error: JAX before 0.12 has two numbers, then two trees.
+    # `unroll` changes only the speed. The other params are named, so that a new param in a later
+    # JAX is an error. JAX before 0.12 has two numbers, later JAX has two trees.
     del unroll, num_consts, num_carry, ft_in, ft_out
     scan = Scan.of(ctx.eqn)
     n_consts, n_carry = scan.n_consts, scan.n_carry
@@ -267,7 +267,7 @@ def _scan_loop(
         return i + 1, results[:n_carry], written
 
     start = [output.start for output in outputs]
-    # No maximum_iterations: TensorFlow would count the steps a second time.
+    # No maximum_iterations, because TensorFlow would count the steps a second time.
     with order_of_effects(ctx):
         _, carry, ys = ops.while_loop(
             lambda i, *_: i < size, body, (ops.constant(0), list(carry), start)
@@ -279,7 +279,7 @@ def _scan_loop(
 
 
 def _output_for(ctx: Context, aval: Aval) -> Callable[..., tf.Tensor]:
-    """The class of what a scan writes an output of that aval to."""
+    """The class that collects an output of a scan with that aval."""
     if not ctx.takes("TensorListReserve"):
         return _Rows
     is_known = None not in ctx.static_shape(dtypes.physical_shape(aval))
@@ -287,10 +287,10 @@ def _output_for(ctx: Context, aval: Aval) -> Callable[..., tf.Tensor]:
 
 
 class _TensorArray:
-    """What a scan writes an output of each step to.
+    """Collects an output of each step in a TensorArray.
 
-    With a spare element behind: TensorFlow stacks no elements only where it knows their shape
-    before the run.
+    If the scan may have no steps, it has one spare element: TensorFlow stacks an empty TensorArray
+    only if the shape is static.
     """
 
     def __init__(self, ctx: Context, aval: Aval, size: Dim, spare: bool):
@@ -308,7 +308,7 @@ class _TensorArray:
 
 
 class _Rows:
-    """The same as one tensor, whose row for the step is chosen against those that are there."""
+    """Collects the outputs in one tensor; a select writes the row of the step."""
 
     def __init__(self, ctx: Context, aval: Aval, size: Dim, spare: bool):
         del spare
@@ -325,7 +325,7 @@ class _Rows:
 
 
 class _Slices(_Rows):
-    """The same, with an op that puts the row of a step into its place."""
+    """Collects the outputs in one tensor; XlaDynamicUpdateSlice writes the row of the step."""
 
     def written(self, rows: tf.Tensor, place: Dim, value: tf.Tensor) -> tf.Tensor:
         start = ops.stack([place, *[ops.constant(0)] * value.shape.rank])
@@ -349,7 +349,7 @@ def _closed(
     *,
     is_step: bool = True,
 ) -> Callable[..., Tensors]:
-    """`jaxpr` as a function of what follows its first operands; its constants made out here."""
+    """Partially applies `jaxpr` to `consts`; its own constants are created outside the loop."""
     own = [ctx.constant(c) for c in jaxpr.consts]
     if not is_step:
         return lambda *args: ctx.inline_open(jaxpr.jaxpr, own, *consts, *args)
@@ -363,13 +363,12 @@ def _mappable(
     n_consts: int,
     n_carry: int | None = None,
 ) -> Callable[..., Tensors]:
-    """The step of a loop as tape.jacobian takes it, which maps a vjp over cotangents.
+    """Makes the step of a loop mappable: tape.jacobian maps a vjp over cotangents.
 
-    TensorFlow's pfor fails at a loop whose state has the mapped dimension before the first step and
-    not behind it: a cotangent that a step overwrites with zeros. A choice that is always the same
-    gives it that dimension.
+    TensorFlow's pfor fails if a loop's state is mapped before the first step and not after it, as a
+    cotangent that a step overwrites with zeros. A select that always takes the new value is mapped.
     """
-    # What DTensor runs is never mapped: pfor makes ops of other kinds.
+    # Graphs for DTensor are never mapped: pfor creates other kinds of ops.
     if not ctx.trace.is_vjp or ctx.placement is not None:
         return step
     carried = range(len(jaxpr.out_avals) if n_carry is None else n_carry)
@@ -385,17 +384,17 @@ def _mappable(
 
 
 def _always() -> tf.Tensor:
-    """True, but not to Grappler.
+    """True, as a value that Grappler does not know.
 
-    Of a choice that is a constant it keeps the side that is chosen, and has it wait for the other.
-    Where that is the state of a loop, the wait is for what comes after the last step: the loop ends
-    without results, which are then empty arrays.
+    For a select with a constant condition, Grappler keeps the chosen side and makes it wait for the
+    other side. In the state of a loop, that side only exists after the last step: the loop then
+    ends with empty arrays as results.
     """
     return ops.raw.PlaceholderWithDefault(input=True, shape=[])
 
 
 def _is_made_of(jaxpr: jex_core.Jaxpr, result: int, operand: int) -> bool:
-    """Whether a result is certainly computed from an operand; inner jaxprs are not looked into."""
+    """Whether a result is certainly computed from an operand; inner jaxprs are not searched."""
     made = {jaxpr.invars[operand]}
     for eqn in jaxpr.eqns:
         if made.intersection(variables(eqn.invars)) and next(inner_jaxprs(eqn), None) is None:

@@ -1,13 +1,12 @@
 """Convolutions: conv_general_dilated.
 
-Operands are brought to the layout that TensorFlow's CPU kernels have (N...C, with a ...IO filter),
-and one op is chosen, the first that fits:
+Operands are transposed to the layout of TensorFlow's CPU kernels (N...C, with a ...IO filter), and
+the first op is taken that fits:
 
 1. Conv2D (for one and two spatial dimensions), DepthwiseConv2dNative, Conv3D;
-2. Conv2DBackpropInput and Conv3DBackpropInputV2 where the input is dilated: a transposed
-   convolution;
-3. XlaConvV2, where XLA ops may be used; otherwise the convolution is rewritten until 1. fits, or
-   becomes one matrix product of all the input's patches.
+2. Conv2DBackpropInput and Conv3DBackpropInputV2 for a dilated input (a transposed convolution);
+3. XlaConvV2, if XLA ops are allowed; otherwise the convolution is rewritten until 1. fits, or
+   becomes a matrix product of all patches of the input.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def _conv_general_dilated(
     precision: lax.PrecisionLike,
     preferred_element_type: np.dtype | None,
 ) -> tf.Tensor:
-    # preferred_element_type is the result's dtype.
+    # The result's dtype is preferred_element_type.
     lhs_aval, rhs_aval = ctx.avals_in
     (out_aval,) = ctx.avals_out
     lhs_order = _features_last(dimension_numbers.lhs_spec)
@@ -95,13 +94,13 @@ def _conv_general_dilated(
 
 
 def _with_a_window(conv: Conv) -> Conv:
-    """The convolution with padding until at least one window fits, where none may fit.
+    """Pads the convolution until at least one window fits.
 
-    JAX's result is empty then; TensorFlow's ops refuse such an input.
+    If none fits, JAX's result is empty, and TensorFlow's ops refuse the input.
     """
     padding, out_shape = list(conv.padding), list(conv.out_shape)
     for i, window in enumerate(conv.window):
-        # JAX gives back what it knows to be at least one.
+        # max_dim returns a size that is known to be at least one unchanged.
         out_shape[i + 1] = jax.core.max_dim(conv.out_shape[i + 1], 1)
         if out_shape[i + 1] != conv.out_shape[i + 1]:
             low, high = conv.padding[i]
@@ -113,7 +112,7 @@ def _with_a_window(conv: Conv) -> Conv:
 def _complex(
     ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv, compute: tf.DType
 ) -> tf.Tensor:
-    """Gauss's product of three real convolutions, added up as JAX does."""
+    """Gauss's product of three real convolutions, summed in JAX's order."""
     a, b, c, d = ops.real(lhs), ops.imag(lhs), ops.real(rhs), ops.imag(rhs)
     k1 = _real(ctx, a + b, c, conv, compute.real_dtype)
     k2 = _real(ctx, a, d - c, conv, compute.real_dtype)
@@ -130,7 +129,7 @@ def _real(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv, compute: tf.
 
 
 def _convolve(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
-    """The convolution by the first op that fits, in the dtype of the operands."""
+    """Convolves by the first op that fits, in the dtype of the operands."""
     if not dims.is_static((conv.batch_groups,)):  # no op takes their number as a tensor
         lhs, rhs, conv = _batch_groups_as_features(ctx, lhs, rhs, conv)
     if ctx.has(Quirk.NO_OPEN_NUMBER_OF_GROUPS) and _has_open_groups(conv):
@@ -155,13 +154,13 @@ def _convolve(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Te
 
 
 def _has_open_groups(conv: Conv) -> bool:
-    """Whether the number of groups is known only when the graph runs, and the filter before."""
+    """Whether the number of groups is dynamic, while the size of the filter is static."""
     filter_size = conv.rhs_shape[: conv.rank]
     return not dims.is_static((conv.feature_groups,)) and dims.is_static(filter_size)
 
 
 def _rewritten(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
-    """One step towards a convolution that standard ops have, and on from there."""
+    """Rewrites the convolution by one step towards standard ops, and continues from there."""
     if conv.batch_groups != 1:
         return _convolve(ctx, *_batch_groups_as_features(ctx, lhs, rhs, conv))
     if any(itertools.chain(*conv.padding)) or not all_ones(conv.lhs_dilation):
@@ -189,7 +188,7 @@ def _rewritten(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.T
 def _batch_groups_as_features(
     ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv
 ) -> tuple[tf.Tensor, tf.Tensor, Conv]:
-    """The same convolution with the groups of `lhs` side by side as features."""
+    """The same convolution, with the batch groups of `lhs` as groups of features."""
     groups, (batch, *spatial, features) = conv.batch_groups, conv.lhs_shape
     lhs = ctx.reshaped(lhs, (groups, batch // groups, *spatial, features))
     lhs = ops.transpose(lhs, (*range(1, conv.rank + 2), 0, conv.rank + 2))
@@ -216,7 +215,7 @@ def _convolved_by_groups(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Con
 
 
 def _features_last(spec: Sequence[int]) -> tuple[int, ...]:
-    """(batch, features, spatial...) as (batch, spatial..., features)."""
+    """Reorders (batch, features, spatial...) to (batch, spatial..., features)."""
     return (spec[0], *spec[2:], spec[1])
 
 

@@ -1,7 +1,7 @@
 """Cumulative reductions: cumsum, cumprod, cummax, cummin, cumlogsumexp.
 
-All take O(n) or O(n log n) work: TensorFlow's own kernels are linear, XLA turns the windows that
-grow with the index into scans, and without XLA the scan is JAX's, over standard ops.
+The work is O(n) or O(n log n): TensorFlow's kernels are linear, XLA rewrites windows that grow with
+the index as scans, and graphs without XLA ops use JAX's scan over standard ops.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _cumlogsumexp(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf
         return _scan(ctx, _logaddexp, -math.inf, x, axis, reverse)
 
     def function(x: tf.Tensor) -> tf.Tensor:
-        # TensorFlow's kernel steps over NaNs and makes NaN of two infinities; a sum keeps both.
+        # TensorFlow's kernel skips NaNs and returns NaN for two infinities; a cumsum keeps both.
         ordinary = x < math.inf
         zero = ops.zeros([], x.dtype)
         result = ops.cumulative_logsumexp(ops.where(ordinary, x, zero), axis, reverse=reverse)
@@ -88,7 +88,7 @@ def _min(x: jax.Array, y: jax.Array) -> jax.Array:
 def _with_signed_zeros(
     extreme: jax.Array, x: jax.Array, y: jax.Array, of_zeros: Combine
 ) -> jax.Array:
-    # +0 is larger than -0; TensorFlow's Maximum and Minimum take them for equal.
+    # +0 is larger than -0; TensorFlow's Maximum and Minimum treat them as equal.
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return extreme
     return jnp.where((x == 0) & (y == 0), of_zeros(x, y), extreme)
@@ -97,8 +97,8 @@ def _with_signed_zeros(
 def _logaddexp(x: jax.Array, y: jax.Array) -> jax.Array:
     if not jnp.iscomplexobj(x):
         return jnp.logaddexp(x, y)
-    # jnp.logaddexp brings the imaginary part into range by `rem`, which XLA's windows cannot have.
-    # Its result of infinities is NaN, and that of a shift by one is.
+    # jnp.logaddexp reduces the imaginary part by `rem`, which XLA's windows do not support. For
+    # infinities, its result is NaN, and so is the result of a shift by an infinity.
     largest = lax.max(lax.real(x), lax.real(y))
     shift = lax.complex(largest, jnp.zeros_like(largest))
     return lax.log(lax.exp(x - shift) + lax.exp(y - shift)) + shift
@@ -116,16 +116,16 @@ def _limits(dtype: tf.DType) -> tuple[float, float]:
 
 
 def _op_serves(ctx: Context, op: str, x: tf.Tensor, axis: int) -> bool:
-    """Whether the result is to be TensorFlow's own op.
+    """Whether TensorFlow's own op computes the result.
 
-    An axis of unknown size is left to the op in any case, because a scan needs to know it.
+    An axis of unknown size always takes the op, because a scan needs to know the size.
     """
     is_known = isinstance(ctx.avals_in[0].shape[axis], int)
     return ctx.wants(op, x.dtype.name) or not is_known
 
 
 def _by_associative_scan() -> bool:
-    # JAX still has the switch that its own jax2tf read.
+    # JAX still has this switch of its own jax2tf.
     config: Any = jax.config
     return bool(config.jax2tf_associative_scan_reductions)
 
@@ -153,10 +153,10 @@ def _window_scan(
     axis: int,
     reverse: bool,
 ) -> tf.Tensor:
-    """Each element's window reaches back to the start of the axis, or on to its end."""
+    """Gives each element a window from the start of the axis, or, in reverse, to its end."""
     ones = [1] * len(shape)
     window, padding = list(ones), [[0, 0] for _ in ones]
-    # Not 0 for an axis that turns out empty, because XLA's CPU backend dies of such a window.
+    # At least 1, because XLA's CPU backend crashes at a window of size 0 (of an empty axis).
     window[axis] = ctx.dim(jax.core.max_dim(shape[axis], 1))
     padding[axis][1 if reverse else 0] = window[axis] - 1
     return ops.xla.xla_reduce_window(
@@ -186,11 +186,12 @@ def _complex_scan(
     axis: int,
     reverse: bool,
 ) -> tf.Tensor:
-    """A scan whose windows begin with the identity, as XLA's do.
+    """A scan whose windows begin with the identity, as in XLA.
 
-    That is more than nothing of complex numbers: 1 * (inf + 2j) is partly NaN, the least of
-    inf + 2j and inf is inf, and logaddexp brings imaginary parts into range. A window's first
-    element is that of the axis, or in reverse its last in the window that holds it alone.
+    The identity can change complex numbers: 1 * (inf + 2j) is partly NaN, the minimum of inf + 2j
+    and inf is inf, and logaddexp reduces imaginary parts. The first element of a window is the
+    first one of the axis; in reverse, the identity meets the last element in the window that holds
+    only that one.
     """
     if reverse:
         result = _associative_scan(ctx, combine, x, shape, axis, reverse)
@@ -202,7 +203,7 @@ def _complex_scan(
 def _begun(
     ctx: Context, combine: Combine, identity: float, x: tf.Tensor, axis: int, at_end: bool
 ) -> tf.Tensor:
-    """`x`, whose first or last element along the axis is combined with the identity."""
+    """Combines the first or last element of `x` along the axis with the identity."""
     begin = _beginning(combine, identity, np.dtype(x.dtype.as_numpy_dtype))
     (begun,) = on_arrays(ctx, begin)([x], [])
     size = ops.shape(x)[axis]
@@ -220,7 +221,7 @@ def _beginning(combine: Combine, identity: float, dtype: np.dtype) -> jex_core.C
 
 
 def _times_one(x: jax.Array) -> jax.Array:
-    """(1 + 0j) * x. Both XLA and TensorFlow's graph optimiser would take such a product for x."""
+    """(1 + 0j) * x, written out because XLA and Grappler would simplify such a product to x."""
     real, imag = lax.real(x), lax.imag(x)
     nothing = jnp.zeros_like(real)
 
@@ -233,7 +234,7 @@ def _times_one(x: jax.Array) -> jax.Array:
 def _associative_scan(
     ctx: Context, combine: Combine, x: tf.Tensor, shape: Shape, axis: int, reverse: bool
 ) -> tf.Tensor:
-    """A scan in JAX, traced and lowered: slices and elementwise ops, about a dozen per halving."""
+    """Traces and lowers a scan in JAX: slices and elementwise ops, about a dozen per halving."""
     if not isinstance(shape[axis], int):
         return _scan_of_any_length(ctx, combine, x, axis, reverse)
     spec = jax.ShapeDtypeStruct(shape, x.dtype.as_numpy_dtype)
@@ -258,9 +259,9 @@ def _scan_of_any_length(
 
 
 def _scan_first(combine: Combine, x: jax.Array) -> jax.Array:
-    """The scan over the first axis. It scans the sums of neighbours first, which are half as many.
+    """Scans the first axis; it first scans the sums of neighbours, which are half as many.
 
-    Not lax.associative_scan, because that puts its halves together by adding zeros: -0 gets lost.
+    Not lax.associative_scan, which joins its halves by adding zeros and loses -0.
     """
     if len(x) < 2:
         return x

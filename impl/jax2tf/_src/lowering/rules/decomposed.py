@@ -1,7 +1,7 @@
-"""Functions of float32 in ops that every reader of graphs has.
+"""Float32 functions in ops that every engine has.
 
-Angles and hyperbolic functions are XLA's own expansions of them (chlo in the StableHLO repository),
-or, for sinh and atanh, made of such, so that they lose and overflow where JAX's do.
+The formulas are XLA's expansions (chlo in the StableHLO repository), except that sinh and atanh are
+composed of others; they lose precision and overflow where JAX's functions do.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _LOG1P_RANGE = (-0.29, 0.41)
 
 
 def _expm1(x: tf.Tensor) -> tf.Tensor:
-    # Nothing cancels, and nothing is chosen: infinities and NaNs come out as they should.
+    # This formula has no cancellation and no select; infinities and NaNs come out right.
     return ops.tanh(x / 2) * (ops.exp(x) + 1)
 
 
 def _log1p(x: tf.Tensor) -> tf.Tensor:
     least, largest = _LOG1P_RANGE
-    # Finite, also where the other side is chosen: there are readers that choose by products.
+    # Finite even where the other side is selected, because tf2onnx may select by products.
     near = ops.minimum(ops.maximum(x, least), largest)
     polynomial = ops.constant(_LOG1P[0], x.dtype)
     for coefficient in _LOG1P[1:]:
@@ -71,17 +71,17 @@ def _acos(x: tf.Tensor) -> tf.Tensor:
 def _cosh(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     if x.dtype != tf.float32:
         return IN_ONE_OP["cosh"](x)
-    # One of the two keeps a NaN.
+    # Only one of the two needs to keep a NaN.
     return _sum_of_halves(functools.partial(exponential, ctx), x)
 
 
 def _sum_of_halves(exp: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
-    # Half of the largest result fits, twice of it does not.
+    # Half of the largest result does not overflow; twice that result would.
     return exp(x - math.log(2)) + ops.exp(-x - math.log(2))
 
 
 def _sinh(x: tf.Tensor) -> tf.Tensor:
-    # (cosh x + 1) tanh(x / 2), in which nothing cancels. The tangent keeps a NaN.
+    # (cosh x + 1) tanh(x / 2) has no cancellation. The tanh keeps a NaN.
     return ops.tanh(x / 2) * (1 + _sum_of_halves(ops.exp, x))
 
 
@@ -94,7 +94,7 @@ def _asinh(x: tf.Tensor) -> tf.Tensor:
     square = size * size
     result = _log1p(size + square / (1 + ops.sqrt(square + 1)))
     result = ops.where(size > _SQUARE_OVERFLOWS, _log_of_twice(size), result)
-    # As x**3 / 6 is nothing beside x there, and the sign of zero stays.
+    # Below 1e-4, x**3 / 6 is negligible beside x, and x keeps the sign of zero.
     return ops.where(size < 1e-4, x, ops.where(x < 0, -result, result))
 
 
@@ -109,7 +109,7 @@ def _log_of_twice(x: tf.Tensor) -> tf.Tensor:
     return ops.log(x / 2) + 2 * math.log(2)
 
 
-# Before it does: from here on the square is all that counts beside 1.
+# A bound below the overflow; from here on, 1 is negligible beside the square.
 _SQUARE_OVERFLOWS = 1e9
 
 _OF_FLOAT32 = {

@@ -1,9 +1,8 @@
 """Elementwise arithmetic, comparison and logic; identities.
 
-Most primitives are one TensorFlow op: the tables at the top. Where TensorFlow has the op but no
-kernel for a dtype, `in_kernel_dtype` computes in one that it has. Below the tables stand the
-primitives whose semantics no single op has. integers.py has division, shifts and bits;
-complex_math.py what infinities, NaNs and branch cuts ask of complex numbers.
+The tables at the top list the primitives that are one TensorFlow op; `in_kernel_dtype` casts if the
+op has no kernel for a dtype. The primitives below need several ops. integers.py has division,
+shifts and bits; complex_math.py has complex numbers at infinities, NaNs and branch cuts.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _COMPARISONS = {
     "ge": at_least,
     "le": at_most,
 }
-# What is strictly larger or smaller, and what it is not.
+# Strict comparisons, each with the op of its negation.
 _STRICT = {
     "gt": (_larger, raw.LessEqual),
     "lt": (binary(raw.Less), raw.GreaterEqual),
@@ -75,7 +74,7 @@ for _name, _function in IN_ONE_OP.items():
 
 
 def _unless_known(op: Function, known: Callable[..., tf.Tensor | None], turned: bool) -> Function:
-    """A comparison, which is left out where what it gives is known."""
+    """A comparison that is left out if its result is known."""
     plain = in_kernel_dtype(op, COMPARED)
 
     def compare(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -133,7 +132,7 @@ def _sum(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 def _joined_with_inverse(
     ctx: Context, function: Function, x: tf.Tensor, y: tf.Tensor, inverse: str
 ) -> tf.Tensor:
-    """x + y or x * y, which a converter turns into x - y or x / y if an operand is inverted."""
+    """x + y or x * y, which LiteRT's converter turns into x - y or x / y for inverted operands."""
     if not ctx.has(Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE):
         return function(x, y)
     of_x, of_y = map(op_type_of, (x, y))
@@ -153,11 +152,11 @@ def _squared(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 
 
 def _is_product(ctx: Context, x: tf.Tensor) -> bool:
-    """Whether a square, or what changes the sign, has to be a product."""
+    """Whether a square or a negation has to be a product, for LiteRT's converter."""
     return x.dtype == tf.float32 and ctx.has(Quirk.NO_INTEGER_SQUARE)
 
 
-# Logic: TensorFlow has one op for bool and another for bits.
+# Logic: TensorFlow has different ops for bools and for bits.
 
 
 def _logic(logical: Function, bitwise: Function) -> Function:
@@ -181,7 +180,7 @@ register_table(
 )
 
 
-# Identities: they speak of placement, memory, names or derivatives.
+# Identities: they concern placement, memory, names or derivatives.
 
 
 @register("copy", "layout_constraint", "name", "stop_gradient", "xla_metadata_value")
@@ -220,9 +219,9 @@ def _mul(
 
 
 def _of_one_shape(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
-    """Scalars as arrays, in graphs: TensorFlow's graph optimiser would multiply them last.
+    """Broadcasts scalars in graphs, because Grappler would otherwise multiply them last.
 
-    For infinite complex numbers that is another result. Not every target broadcasts complex
+    For infinite complex numbers, that order changes the result. Not every target broadcasts complex
     numbers.
     """
     if tf.executing_eagerly() or not ctx.wants("BroadcastTo", operands[0].dtype.name):
@@ -233,7 +232,7 @@ def _of_one_shape(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
 
 @register("integer_pow")
 def _integer_pow(ctx: Context, x: tf.Tensor, *, y: int) -> tf.Tensor:
-    """By squaring and multiplying, as JAX does; tf.pow would take logarithms."""
+    """Squares and multiplies, as JAX does; tf.pow would take logarithms."""
     if y == 0:
         return ops.cast(ops.ones_like(x, COMPUTED.get(x.dtype)), x.dtype)
     result, exponent = None, abs(y)
@@ -247,7 +246,7 @@ def _integer_pow(ctx: Context, x: tf.Tensor, *, y: int) -> tf.Tensor:
         return result
     is_moved = x.dtype.is_floating and (x.shape.rank or 0) > 1
     if is_moved and ctx.has(Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE):
-        # A converter makes a quotient of a Reciprocal.
+        # LiteRT's converter turns a Reciprocal into a quotient.
         return beside_a_constant(ctx, _quotient, ops.constant(1, x.dtype), result)
     return _reciprocal(result)
 
@@ -273,8 +272,8 @@ def _cbrt(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 
 
 def _cube_root(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    # tf.pow takes no root of a negative number, and 1/3 is not exact: one of Newton's steps mends
-    # that. Zero, infinity and NaN are their own roots.
+    # tf.pow takes no root of a negative number, and 1/3 is not exact: one step of Newton's method
+    # corrects that. Zero, infinity and NaN are their own roots.
     size = ops.abs(ctx.to_abs(x))
     root = ops.pow(size, ops.constant(1 / 3, x.dtype))
     root -= (root - size / (root * root)) / 3
@@ -313,7 +312,7 @@ def _one_minus_square(x: tf.Tensor) -> tf.Tensor:
 
 
 def _scalar(value: float, dtype: tf.DType) -> tf.Tensor:
-    """A constant; by way of the dtype to compute in, because few ops give float8 or int4."""
+    """A constant, created in the carrier of `dtype`, because few ops create float8 or int4."""
     return ops.cast(ops.constant(value, carrier_of(COMPUTED, dtype)), dtype)
 
 
@@ -332,7 +331,7 @@ register_table(
 def _polynomial(
     ctx: Context, x: tf.Tensor, *coefficients: tf.Tensor, unroll: int | None = None
 ) -> tf.Tensor:
-    # By Horner's rule, from the coefficient of the highest power, which comes last.
+    # Horner's rule; the coefficient of the highest power comes last.
     result = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):
         result = _add(_product(result, x), coefficient)
@@ -389,13 +388,13 @@ def _nextafter(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _neighbour(x: tf.Tensor, y: tf.Tensor, bits: tf.Tensor, of_bits: Function) -> tf.Tensor:
-    """The number after x on the way to y, found by counting the bits of magnitudes up or down."""
+    """The next number after x towards y: counts the bits of the magnitude up or down."""
     wide_x, wide_y = ops.cast(x, tf.float32), ops.cast(y, tf.float32)
     smallest = ops.where(wide_y > 0, 1, 1 + 2 ** (8 * x.dtype.size - 1))
     outwards = ops.equal(wide_y > wide_x, wide_x > 0)
     stepped = ops.cast(bits, tf.int32) + ops.where(outwards, 1, -1)
     stepped = ops.where(ops.equal(wide_x, 0), smallest, stepped)
     result = ops.cast(of_bits(ops.cast(stepped, bits.dtype)), tf.float32)
-    # y itself if it is as near as that, or NaN.
+    # y itself, if x equals y or y is NaN.
     result = ops.where(ops.equal(wide_x, wide_y) | ops.is_nan(wide_y), wide_y, result)
     return ops.cast(ops.where(ops.is_nan(wide_x), wide_x, result), x.dtype)

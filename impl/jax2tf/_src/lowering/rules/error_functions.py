@@ -1,8 +1,8 @@
-"""erf and erfc of the family special without XLA ops: compositions, in float32.
+"""erf and erfc as compositions in float32, for graphs without XLA ops.
 
-TensorFlow has an op for each, but not all that read its graphs do, and both are in every exact
-gelu. erf is the rational function of Eigen's, erfc that of Cephes (S. Moshier, ndtr.c in single
-precision), which XLA takes too. Other dtypes keep the op.
+TensorFlow has an op for each, but not all engines have them, and every exact gelu contains one. erf
+is Eigen's rational function; erfc is that of Cephes (S. Moshier, ndtr.c in single precision), which
+XLA uses too. Other dtypes keep the op.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from jax2tf._src.lowering.emit.elementwise import erf, erfc, in_kernel_dtype, of
 from jax2tf._src.lowering.registry import register_table
 from jax2tf._src.ops import raw
 
-# From here on the nearest float32 is 1.
+# From here on, erf(x) rounds to 1 in float32.
 _ERF_IS_ONE = 3.85
 
-# Coefficients, that of the highest power first: of Eigen's erf, as x p(x^2) / q(x^2) ...
+# Coefficients, highest power first: Eigen's erf is x p(x^2) / q(x^2).
 _NUMERATOR = (
     0.00022905065861350646,
     0.0034082910107109506,
@@ -36,8 +36,8 @@ _DENOMINATOR = (
     0.49746925110067538,
     1.0,
 )
-# ... and of Cephes: erf(x) / x by powers of x^2 up to 1, and x exp(x^2) erfc(x) by powers of 1/x^2
-# up to 2 and beyond.
+# Cephes: erf(x) / x in powers of x^2 up to 1; x exp(x^2) erfc(x) in powers of 1/x^2, up to 2 and
+# beyond.
 _UP_TO_ONE = (
     7.853861353153693e-5,
     -8.010193625184903e-4,
@@ -83,8 +83,8 @@ def _erfc(x: tf.Tensor) -> tf.Tensor:
     if x.dtype != tf.float32:
         return erfc(x)
     size = raw.Abs(x=x)
-    # At least 1, as `near` is at most 1: what is not selected has to be a number, because not all
-    # engines only select.
+    # At least 1, as `near` is at most 1: the side that is not selected has to be finite, because
+    # tf2onnx may select by products.
     # Form: numbers_first.
     inverse = raw.Reciprocal(x=raw.Maximum(x=1.0, y=size))
     power = inverse * inverse
@@ -97,7 +97,7 @@ def _erfc(x: tf.Tensor) -> tf.Tensor:
     outside = raw.SelectV2(condition=raw.Less(x=x, y=0.0), t=2.0 - tail, e=tail)
     near = raw.Maximum(x=raw.Minimum(x=x, y=1.0), y=-1.0)
     inside = 1.0 - near * _polynomial(near * near, _UP_TO_ONE)
-    # A NaN is not near, and stays one in the tail.
+    # A NaN fails the comparison and stays NaN in the tail.
     return raw.SelectV2(condition=raw.LessEqual(x=size, y=1.0), t=inside, e=outside)
 
 

@@ -1,4 +1,4 @@
-"""Maximum, minimum and clamp, with JAX's NaN and its order of complex numbers."""
+"""Maximum, minimum and clamp, with JAX's treatment of NaN and its order of complex numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jax2tf._src.targets.quirks import Quirk
 
 @register("max")
 def _max(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    # A maximum of 0 is a Relu.
+    # LiteRT's converter turns a maximum with 0 into a Relu.
     x, y = before_relu(ctx, x), before_relu(ctx, y)
     return _extreme(ctx, raw.Maximum, raw.LogicalOr, raw.Greater, x, y)
 
@@ -42,13 +42,13 @@ def _extreme(
 
 
 def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """`op(x, y)`, NaN where one of them is.
+    """`op(x, y)`, with NaN if either operand is NaN.
 
-    TensorFlow's XLA keeps only a NaN of the first operand, and only if the second is not a NaN.
+    TensorFlow's XLA only keeps a NaN of the first operand, and only if the second is not a NaN.
     """
     if not x.dtype.is_floating:
         return op(x=x, y=y)
-    # The maximum of nothing, with which jnp.max begins.
+    # jnp.max starts with the maximum of an empty set.
     neutral = -math.inf if op is raw.Maximum else math.inf
     for one, other in ((x, y), (y, x)):
         if not one.shape.rank and is_all(one, neutral):
@@ -60,7 +60,7 @@ def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tens
             if not ctx.has(Quirk.EXTREME_KEEPS_A_NAN_OF_THE_SECOND):
                 return op(x=one, y=other)
             result = op(x=other, y=one)
-            # A maximum of 0 becomes its Relu, which passes over a NaN.
+            # OpenVINO turns a maximum with 0 into a Relu, which drops a NaN.
             is_relu = op is raw.Maximum and is_all(other, 0)
             return select(ctx, ctx.is_nan(one), one, result) if is_relu else result
     beats = at_least if op is raw.Maximum else at_most
@@ -68,13 +68,13 @@ def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tens
 
 
 def _free_of_nan(x: tf.Tensor) -> bool:
-    """Whether x is known to hold no NaN."""
+    """Whether x is known to contain no NaN."""
     value = known_value(x)
     return value is not None and not np.isnan(value).any()
 
 
 def _lexicographic(beats: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """The complex number that wins by its real part, among equals by its imaginary part."""
+    """The complex number that wins by its real part, then by its imaginary part."""
     x_real, y_real = ops.real(x), ops.real(y)
     imag_wins = beats(x=ops.imag(x), y=ops.imag(y))
     x_wins = ops.where(ops.equal(x_real, y_real), imag_wins, beats(x=x_real, y=y_real))
@@ -86,5 +86,5 @@ def _clamp(ctx: Context, low: tf.Tensor, x: tf.Tensor, high: tf.Tensor) -> tf.Te
     if x.dtype.is_complex:
         x = ops.where(ops.real(low) >= ops.real(x), low, x)
         return ops.where(ops.real(x) <= ops.real(high), x, high)
-    # In this order, so that `high` wins where it is below `low`.
+    # The order makes `high` win if it is below `low`.
     return _min(ctx, _max(ctx, x, low), high)

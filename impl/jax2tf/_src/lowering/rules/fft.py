@@ -21,7 +21,7 @@ _COMPLEX: dict[tuple[lax.FftType, int], Callable[[tf.Tensor], tf.Tensor]] = {
     (lax.FftType.IFFT, 3): ops.ifft3d,
 }
 
-# These take the lengths of the real side, which the complex side does not tell.
+# These take the lengths of the real side, which the shape of the complex side does not determine.
 _REAL: dict[tuple[lax.FftType, int], Callable[..., tf.Tensor]] = {
     (lax.FftType.RFFT, 1): ops.rfft,
     (lax.FftType.RFFT, 2): ops.rfft2d,

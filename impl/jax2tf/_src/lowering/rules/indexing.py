@@ -1,8 +1,8 @@
 """Indexing: dynamic_slice, dynamic_update_slice and gather.
 
-Out of bounds means what it means to JAX: slices are moved in bounds, and so are the windows of a
-gather, or they are filled as a whole. TensorFlow's kernels would raise on a CPU and read zeros on a
-GPU, so they get to see clamped indices only.
+Out of bounds follows JAX: slices and the windows of a gather are clamped into bounds, or a gather
+fills the whole window. TensorFlow's kernels would raise on a CPU and read zeros on a GPU, so they
+only get clamped indices.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _dynamic_update_slice(
 def _dynamic_update_slice_without_xla(
     ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
 ) -> tf.Tensor:
-    # A select over a range, not a scatter: graph readers take it inside their loops.
+    # A select over a range, not a scatter, because engines support it inside their loops.
     shape, sizes = (aval.shape for aval in ctx.avals_in[:2])
     result, inside = wide(update), None
     for d, start in enumerate(starts):
@@ -76,7 +76,7 @@ def _dynamic_update_slice_without_xla(
 def _slice_begin(
     ctx: Context, shape: Shape, sizes: Shape, starts: Sequence[tf.Tensor]
 ) -> tf.Tensor | None:
-    """Where a slice begins, clamped; None if there is one place only."""
+    """The clamped start of a slice; None if the slice can only start at 0."""
     begin: list[Dim] = [0] * len(shape)
     free = [d for d in range(len(starts)) if shape[d] != sizes[d]]
     for d in free:
@@ -112,11 +112,11 @@ def _gather(
         shape, indices_shape, len(out_shape), dimension_numbers, slice_sizes
     )
     fills = mode == lax.GatherScatterMode.FILL_OR_DROP
-    # JAX looks at the low 32 bits where it fills: all that an index in bounds needs.
+    # To fill, JAX reads only the low 32 bits, which suffice for an index in bounds.
     starts = ops.cast(indices, tf.int32) if fills else iw.as_index(indices)
     moved = wide(operand)
     if ctx.wants("XlaGather") and not _reads_directly(windows):
-        # XlaGather clamps by itself, also where JAX was promised to be in bounds.
+        # XlaGather clamps indices, even if the caller promised JAX that they are in bounds.
         result = _xla_gather(ctx, moved, starts, windows, dimension_numbers)
         in_bounds = iw.clamped(ctx, starts, windows) if fills else None
     else:
@@ -132,7 +132,7 @@ def _gather(
 
 
 def _reads_directly(windows: Windows) -> bool:
-    """Whether one tf.gather or tf.gather_nd does it, with nothing to move before or after."""
+    """Whether one tf.gather or tf.gather_nd suffices, with no transpose or reshape around it."""
     if windows.partial or any(windows.sizes[d] != 1 for d in windows.varying):
         return False
     if not windows.varying:
@@ -164,7 +164,7 @@ def _aligned(windows: Windows) -> list[iw.Label]:
 
 
 def _read(ctx: Context, x: tf.Tensor, starts: tf.Tensor, windows: Windows) -> tf.Tensor:
-    """A gather in standard ops, all of whose windows are in bounds."""
+    """A gather in standard ops; all windows are in bounds."""
     if windows.partial:
         sizes = [
             s if d in windows.partial else n
@@ -187,7 +187,7 @@ def _is_read_by_points(ctx: Context, windows: Windows) -> bool:
 def _read_everything(
     ctx: Context, x: tf.Tensor, windows: Windows
 ) -> tuple[tf.Tensor, list[iw.Label]]:
-    """Every window is the whole operand: it is repeated along the batch."""
+    """Repeats the operand along the batch: every window is the whole operand."""
     rest = [d for d in range(len(windows.shape)) if d not in windows.aligned]
     x = iw.transposed(x, [*windows.aligned, *rest])
     window = [("window", d) for d in rest]
@@ -199,7 +199,7 @@ def _read_everything(
 def _read_along(
     ctx: Context, x: tf.Tensor, starts: tf.Tensor, windows: Windows, dim: int
 ) -> tuple[tf.Tensor, list[iw.Label]]:
-    """Windows differ in one dimension: tf.gather, its batch_dims for batching dimensions."""
+    """For windows that differ in one dimension: tf.gather, with the aligned ones as batch_dims."""
     rest = [d for d in range(len(windows.shape)) if d not in windows.aligned]
     x = iw.transposed(x, [*windows.aligned, *rest])
     indices = iw.coordinate(starts, windows, dim)
@@ -232,7 +232,7 @@ def _read_along(
 def _read_points(
     ctx: Context, x: tf.Tensor, starts: tf.Tensor, windows: Windows
 ) -> tuple[tf.Tensor, list[iw.Label]]:
-    """Windows differ in several dimensions: tf.gather_nd of each of their points."""
+    """For windows that differ in several dimensions: tf.gather_nd of each of their points."""
     first = sorted((*windows.aligned, *windows.varying))
     rest = [d for d in range(len(windows.shape)) if d not in first]
     indices, labels = iw.grid(ctx, starts, windows, first)

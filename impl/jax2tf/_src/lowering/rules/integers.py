@@ -1,8 +1,8 @@
 """Integers: division by zero, remainders, shifts by any distance, counts of bits.
 
-TensorFlow's CPU kernels raise where an integer is divided by zero and cut shifts that are out of
-range to the nearest one that is not. JAX defines both: a quotient by zero has all bits set, a
-remainder by zero is the dividend, and shifts out of range leave zeros, or signs.
+TensorFlow's CPU kernels raise for an integer division by zero and clamp shift distances that are
+out of range. In JAX, a quotient by zero has all bits set, a remainder by zero is the dividend, and
+shifts out of range leave zeros, or sign bits.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def _quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _quotient_by_floor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """Of int32, for readers of graphs that have no TruncateDiv.
+    """The quotient of int32 for engines without TruncateDiv, computed by FloorDiv.
 
-    Of two numbers that are not positive the quotient is not negative, and rounds down to where it
-    rounds towards zero.
+    The quotient of two numbers that are not positive is not negative, so that rounding down is
+    rounding towards zero.
     """
     if x.dtype != tf.int32:
         return _quotient(x, y)
@@ -73,7 +73,7 @@ def _have_one_sign(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     if x.dtype == tf.uint64:
-        # By zero: x - quotient * 0.
+        # By zero, the remainder is x - quotient * 0.
         return x - _quotient(x, y) * y
     if x.dtype.is_floating or _is_never_zero(y):
         return raw.TruncateMod(x=x, y=y)
@@ -82,27 +82,27 @@ def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _remainder_by_others(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """Of int32, int64 and float32, for readers of graphs that have no TruncateMod.
+    """The remainder of int32, int64 and float32 for engines without TruncateMod.
 
-    Of integers what the quotient leaves. Of floats that are not negative FloorMod is the same; the
-    sign is the dividend's, also that of a zero.
+    For integers, it is computed from the quotient. For floats, FloorMod of the magnitudes is the
+    same; the sign is that of the dividend, also for a zero.
     """
     if x.dtype == tf.float32:
         size = raw.FloorMod(x=ops.abs(x), y=ops.abs(y))
-        # The reciprocal tells -0; that of a large number may be flushed to zero.
+        # The reciprocal recognises -0; for large numbers it may be flushed to zero.
         return ops.where(is_negative(x) | (1 / x < 0), -size, size)
     if x.dtype == tf.int64:
         return _remainder_by_floor(ctx, x, y)
     if x.dtype != tf.int32:
         return _remainder(x, y)
-    # By zero too: x - (-1) * 0.
+    # By zero, too, the remainder is x - (-1) * 0.
     return x - _quotient_by_floor(ctx, x, y) * y
 
 
 def _remainder_by_floor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """By FloorMod, whose sign is the divisor's, or, as an engine has it, the dividend's.
+    """The remainder by FloorMod, whose sign is the divisor's, or in an engine the dividend's.
 
-    A remainder by 0, and of the least number by -1, may end an engine's process.
+    An engine may end the process at a remainder by 0, or of the least number by -1.
     """
     minus_one, zero, one = (ctx.constant(x.dtype.as_numpy_dtype(n)) for n in (-1, 0, 1))
     by_zero = None if _is_never_zero(y) else ops.equal(y, zero)
@@ -134,7 +134,7 @@ def _div(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 @register("mulhi")
 def _product_high(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """The upper half of the bits of the product in twice as many."""
+    """The upper half of the bits of the full product."""
     bits = _bits(x.dtype)
     if bits < 64:
         wide = tf.uint64 if x.dtype == tf.uint32 else tf.int64
@@ -145,7 +145,7 @@ def _product_high(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     (x_high, x_low), (y_high, y_low) = (
         (raw.RightShift(x=v, y=half), raw.BitwiseAnd(x=v, y=low_half)) for v in (x, y)
     )
-    # The product of the low halves fills all bits, and is never negative.
+    # The product of the low halves is unsigned and fills all bits.
     carry = _shift_as(UNSIGNED, x_low * y_low, half)
     middle = x_high * y_low + carry
     other = x_low * y_high + raw.BitwiseAnd(x=middle, y=low_half)
@@ -182,14 +182,14 @@ def _shift_right_arithmetic(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> 
 
 
 def _shift_as(carriers: Carriers, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
-    """Shifts x to the right in the dtype that stands for its own, which tells what fills."""
+    """Shifts x to the right in its carrier, whose signedness decides which bits fill."""
     dtype = carrier_of(carriers, x.dtype)
     shifted = _shift(raw.RightShift, ops.cast(x, dtype), ops.cast(distance, dtype), _bits(dtype))
     return ops.cast(shifted, x.dtype)
 
 
 def _shift_narrow(op: Function, x: tf.Tensor, distance: tf.Tensor, signed: bool) -> tf.Tensor:
-    """Shifts an integer of fewer than eight bits as an int32, or as a uint32."""
+    """Shifts an integer with fewer than eight bits as an int32 or a uint32."""
     bits = _bits(x.dtype)
     wide = _unsigned(x)
     wide = wide - 2 * (wide & 2 ** (bits - 1)) if signed else ops.cast(wide, tf.uint32)
@@ -198,7 +198,7 @@ def _shift_narrow(op: Function, x: tf.Tensor, distance: tf.Tensor, signed: bool)
 
 
 def _shift(op: Function, x: tf.Tensor, distance: tf.Tensor, bits: int) -> tf.Tensor:
-    """`op(x, distance)`; by `bits` or more, or less than 0: zeros, or signs."""
+    """`op(x, distance)`, with zeros or sign bits for distances outside of [0, bits)."""
     known = known_value(distance)
     if known is not None and ((known >= 0) & (known < bits)).all():
         return op(x=x, y=distance)
@@ -209,8 +209,8 @@ def _shift(op: Function, x: tf.Tensor, distance: tf.Tensor, bits: int) -> tf.Ten
     if op is raw.RightShift and not x.dtype.is_unsigned:
         return op(x=x, y=ops.where(outside, last, distance))
     if bits == 64:
-        # A GPU's shift reads 32 bits of the distance, and XLA (TensorFlow 2.21) takes it for one
-        # that looks at all 64, and drops the choice below: what it reads has to be in range.
+        # A GPU's shift reads 32 bits of the distance. XLA (TensorFlow 2.21) assumes that it reads
+        # all 64 and drops the select below, so the 32 bits have to be in range.
         distance = raw.BitwiseAnd(x=distance, y=last)
     return ops.where(outside, ops.zeros_like(x), op(x=x, y=distance))
 
@@ -222,7 +222,7 @@ def _population_count(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 
 @register("clz")
 def _count_leading_zeros(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    # What is not counted once all bits below the highest are set.
+    # The zeros that remain once all bits below the highest one are set.
     filled, bits, shift = _unsigned(x), _bits(x.dtype), 1
     while shift < bits:
         filled |= raw.RightShift(x=filled, y=ops.constant(shift, filled.dtype))
@@ -235,7 +235,7 @@ def _bits(dtype: tf.DType) -> int:
 
 
 def _unsigned(x: tf.Tensor) -> tf.Tensor:
-    """The bits of x as a number: in the unsigned dtype of its size, or in int32 if it is narrow."""
+    """The bits of x as a number: in the unsigned dtype of its size, or in int32 for 4 bits."""
     if x.dtype in INT4:
         return ops.cast(x, tf.int32) & (2 ** _bits(x.dtype) - 1)
     return ops.cast(x, carrier_of(UNSIGNED, x.dtype))

@@ -1,7 +1,7 @@
 """Linear algebra: factorisations, eigenvalues, solves.
 
-Where TensorFlow has the op, the rule is that op and what JAX says beside it (which triangle, what
-failure looks like). The others are algorithms of `linalg_algorithms`.
+If TensorFlow has the op, the rule adds JAX's details (which triangle, the result of a failure). The
+other primitives use the algorithms of `linalg_algorithms`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from jax2tf._src.util.typing import Dim, Param, Shape
 @register("cholesky")
 def _cholesky(ctx: Context, a: tf.Tensor) -> tf.Tensor:
     factor = ops.cholesky(a)
-    # Without positive pivots all of it is NaN; kernels differ in how much they leave.
+    # If a pivot is not positive, the whole result is NaN; kernels differ in how much they set.
     positive = ops.reduce_all(ops.real(ops.diag_part(factor)) > 0, -1)
     return ops.where(positive[..., None, None], factor, nan_like(factor))
 
 
 @register("cholesky_update")
 def _cholesky_update(ctx: Context, r: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
-    # R is upper triangular: R^T R + w w^T = L L^T. The QR factor of [R; w^T] is L^T but for signs.
+    # R is upper triangular: R^T R + w w^T = L L^T. The QR factor of [R; w^T] is L^T up to signs.
     factor = ops.qr(ops.concat([r, w[..., None, :]], -2))[1]
     sign = ops.where(ops.diag_part(factor) < 0, -1, 1)
     return factor * ops.cast(sign, factor.dtype)[..., None]
@@ -61,7 +61,7 @@ def _triangular_solve(
         b = ops.matrix_transpose(b)
         transpose_a = not transpose_a
     if a.dtype.is_complex and conjugate_a != transpose_a:
-        # TensorFlow transposes and conjugates together.
+        # TensorFlow can only transpose and conjugate together.
         a = ops.conj(a)
     x = ops.triangular_solve(a, b, lower=lower, adjoint=transpose_a)
     return ops.cast(x if left_side else ops.matrix_transpose(x), dtype)
@@ -90,13 +90,13 @@ def _lu_pivots_to_permutation(
 def _qr(
     ctx: Context, a: tf.Tensor, *, pivoting: bool, full_matrices: bool, use_magma: Param
 ) -> list[tf.Tensor]:
-    del use_magma  # Which GPU library.
+    del use_magma  # It selects a GPU library.
     if 0 in a.shape[-2:]:
-        # Of nothing, the first factor is the identity, and the permutation is never written.
+        # For an empty matrix, the first factor is the identity; the permutation is never written.
         q, r, *columns = (ctx.shape(aval.shape) for aval in ctx.avals_out)
         shape = ctx.avals_out[0].shape
         if dims.is_static(shape):
-            # Not by tf.eye, whose op not every engine has.
+            # Not tf.eye, whose op not every engine has.
             one_matrix = np.eye(*shape[-2:], dtype=a.dtype.as_numpy_dtype)
             identity = ctx.constant(np.broadcast_to(one_matrix, shape))
         else:
@@ -120,7 +120,7 @@ def _geqrf(ctx: Context, a: tf.Tensor) -> list[tf.Tensor]:
 
 @register("geqp3")
 def _geqp3(ctx: Context, a: tf.Tensor, pivots: tf.Tensor, *, use_magma: Param) -> list[tf.Tensor]:
-    del use_magma  # Which GPU library.
+    del use_magma  # It selects a GPU library.
     if 0 in a.shape[-2:]:
         taus = ctx.shape(ctx.avals_out[2].shape)
         return [ops.identity(a), ops.identity(pivots), ops.zeros(taus, a.dtype)]
@@ -151,7 +151,7 @@ def _hessenberg(ctx: Context, a: tf.Tensor) -> list[tf.Tensor]:
 
 @register("tridiagonal")
 def _tridiagonal(ctx: Context, a: tf.Tensor, *, lower: bool) -> list[tf.Tensor]:
-    # From the upper triangle, LAPACK does the same with rows and columns in reverse.
+    # For the upper triangle, LAPACK does the same with rows and columns reversed.
     def reverse(x: tf.Tensor, *axes: int) -> tf.Tensor:
         if lower:
             return x
@@ -161,7 +161,7 @@ def _tridiagonal(ctx: Context, a: tf.Tensor, *, lower: bool) -> list[tf.Tensor]:
     triangle = reverse(a, -2, -1)
     reduced, taus = _batched(ctx, algorithms.tridiagonal, triangle)
     reflectors = ops.where(_lower_triangle(a), reduced, triangle)
-    # By sums, as not every engine has an op of diagonals.
+    # Sums extract the diagonals, because not every engine has ops for diagonals.
     places = ops.range(ops.shape(a)[-1])
     zero = ops.zeros([], a.dtype)
     diagonal = ops.where(ops.equal(places[:, None], places), reduced, zero)
@@ -198,7 +198,7 @@ def _tridiagonal_solve(
     system = (*bands, ops.transpose(_merge_batch(rhs, count), [1, 0, 2]))
     solve = algorithms.as_function(algorithms.solve_tridiagonal, ctx.wants("XlaLaunch"))
     if rhs.shape[-2] in (None, 1):
-        # One more row, x = 0: a loop over the rows after the first may not be one over none.
+        # An additional row x = 0, because a loop over the rows after the first must not be empty.
         solution = solve(*algorithms.with_a_row_more(*system))[:-1]
     else:
         solution = solve(*system)
@@ -215,7 +215,7 @@ def _eigh(
     subset_by_index: tuple[int, int] | None,
     algorithm: Param,
 ) -> list[tf.Tensor]:
-    del sort_eigenvalues, algorithm  # TensorFlow sorts always; how is its own affair.
+    del sort_eigenvalues, algorithm  # TensorFlow always sorts, by its own algorithm.
     a = a if lower else ops.matrix_transpose(a, conjugate=a.dtype.is_complex)
     values, vectors = _if_finite(algorithms.eigh, a)
     start, end = subset_by_index or (0, a.shape[-1])
@@ -232,7 +232,7 @@ def _svd(
     subset_by_index: tuple[int, int] | None,
     algorithm: Param = None,
 ) -> list[tf.Tensor]:
-    del algorithm  # TensorFlow has one of its own.
+    del algorithm  # TensorFlow has its own algorithm.
 
     wide = _is_wide(ctx, ctx.avals_in[0].shape)
 
@@ -251,7 +251,7 @@ def _svd(
 
 
 def _is_wide(ctx: Context, shape: Shape) -> bool | tf.Tensor:
-    """Whether matrices have more columns than rows; a tensor where only the run can tell."""
+    """Whether matrices have more columns than rows; a tensor if that is known only at run time."""
     m, n = shape[-2:]
     larger = jax.core.max_dim(m, n)
     if larger in (m, n):
@@ -270,7 +270,7 @@ def _eig(
     implementation: Param = None,
     use_magma: Param = None,
 ) -> list[tf.Tensor]:
-    del enable_eigvec_derivs, implementation, use_magma  # Derivatives, and which library.
+    del enable_eigvec_derivs, implementation, use_magma  # They concern derivatives and the library.
 
     def eig(a: tf.Tensor) -> list[tf.Tensor]:
         values, left, right = _batched(ctx, schur.eig, a)
@@ -306,7 +306,7 @@ def _symmetric_product(
 def _if_finite(
     factorise: Callable[[tf.Tensor], Sequence[tf.Tensor]], a: tf.Tensor
 ) -> list[tf.Tensor]:
-    """The factors of the matrices in `a`; NaN, not an error, for one that is not finite."""
+    """The factors of the matrices in `a`; NaN, instead of an error, if a matrix is not finite."""
     finite = ops.reduce_all(ops.equal(a - a, 0), [-2, -1], keepdims=True)
     results = factorise(ops.where(finite, a, ops.zeros_like(a)))
     return [
@@ -318,9 +318,9 @@ def _if_finite(
 def _batched(
     ctx: Context, algorithm: Callable[..., Sequence[tf.Tensor]], *args: tf.Tensor
 ) -> list[tf.Tensor]:
-    """An algorithm on arrays of one batch dimension, on arrays of any number of them.
+    """Applies an algorithm for one batch dimension to arrays with any number of batch dimensions.
 
-    The first argument is a matrix; its leading dimensions are those that all have.
+    The first argument is a matrix; its leading dimensions are those that all arguments have.
     """
     count = args[0].shape.rank - 2
     batch = _shape(args[0])[:count]
@@ -332,13 +332,13 @@ def _batched(
 
 
 def _merge_batch(a: tf.Tensor, count: int) -> tf.Tensor:
-    """`a`, its first `count` dimensions made one."""
+    """Merges the first `count` dimensions of `a`."""
     shape = _shape(a)
-    # Not -1: there may be no elements to infer it from.
+    # Not -1, which cannot be inferred without elements.
     return ops.reshape(a, [functools.reduce(operator.mul, shape[:count], 1), *shape[count:]])
 
 
 def _shape(a: tf.Tensor) -> list[Dim]:
-    """The dimensions of `a`, as ints where they are known."""
+    """The dimensions of `a`, as ints if they are static."""
     dynamic = () if a.shape.is_fully_defined() else ops.unstack(ops.shape(a))
     return [d if d is not None else dynamic[i] for i, d in enumerate(a.shape)]

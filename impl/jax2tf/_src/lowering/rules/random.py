@@ -1,8 +1,7 @@
-"""Random numbers: threefry bit for bit, rbg through XLA's generator, everything else as JAX's own
-functions over the keys' data.
+"""Random numbers: threefry bit for bit, rbg by XLA's generator, the rest by JAX's functions.
 
-What a generator does with a key (seed, split, fold in, draw bits) is JAX code; it is traced once
-for each shape and becomes one TensorFlow function, called.
+The code of a generator (seed, split, fold in, draw bits) is JAX code over the data of keys. It is
+traced once for each shape and becomes one TensorFlow function.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _PARITY = 0x1BD11BDA
 
 @register("threefry2x32")
 def _threefry2x32(ctx: Context, *key_and_counts: tf.Tensor) -> list[tf.Tensor]:
-    # Elementwise: one function serves every shape.
+    # The function is elementwise and serves every shape.
     return ctx.function("threefry2x32", _threefry_block, *key_and_counts, any_shape=True)
 
 
@@ -61,7 +60,7 @@ def _uint32(ctx: Context, value: int) -> tf.Tensor:
 
 @register("iota_2x32_shape")
 def _iota_2x32_shape(ctx: Context, *, shape: Shape) -> list[tf.Tensor]:
-    """The row-major index of each element of `shape`, as its high and its low 32 bits."""
+    """The row-major index of each element of `shape`, as its high and low 32 bits."""
     shape = ctx.shape(shape)
     if isinstance(shape, tuple) and np.prod(shape, dtype=np.float64) < 2**31:
         size = int(np.prod(shape, dtype=np.int64))
@@ -73,18 +72,18 @@ def _iota_2x32_shape(ctx: Context, *, shape: Shape) -> list[tf.Tensor]:
             return [ops.cast(ops.raw.ZerosLike(x=low), tf.uint32), result]
         return [ops.raw.ZerosLike(x=result), result]
     if not ctx.takes("FloorDiv", "int64"):
-        # Where sizes are of int32, no array has more elements.
+        # If sizes are int32, no array has more elements.
         low = ops.reshape(ops.range(ops.reduce_prod(shape)), shape)
         return [ops.cast(ops.zeros(shape, tf.int32), tf.uint32), ops.cast(low, tf.uint32)]
     count = ops.reshape(
         ops.range(ops.reduce_prod(ops.cast(shape, tf.int64)), dtype=tf.int64), shape
     )
-    # Not a shift, which not every engine has for 64 bits.
+    # Not a shift, which some engine lacks for 64 bits.
     high = count // 2**32
     return [ops.cast(high, tf.uint32), ops.cast(count, tf.uint32)]
 
 
-# XLA's default on CPU and GPU is Philox; TensorFlow has numbers of its own for the algorithms.
+# XLA's default on CPU and GPU is Philox; TensorFlow numbers the algorithms in its own way.
 _PHILOX, _THREEFRY = 1, 2
 _TF_ALGORITHM = {0: _PHILOX, 1: _THREEFRY, 2: _PHILOX}
 
@@ -116,9 +115,9 @@ def _rng_bits_without_xla(
 def _philox(
     ctx: Context, state: tf.Tensor, shape: Shape, drawn: tf.DType
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Random bits, and by how much the counter went on."""
+    """Random bits, and the number of steps of the counter."""
     size = ops.convert_to_tensor(ctx.shape(shape), tf.int32)
-    # The counter's high half is the key: seen on XLA's CPU backend, bit for bit.
+    # The high half of the counter is the key, as observed on XLA's CPU backend, bit for bit.
     bits = ops.raw.StatelessRandomUniformFullIntV2(
         shape=size, key=state[:1], counter=ops.stack([state[1], state[0]]), alg=_PHILOX, dtype=drawn
     )
@@ -129,7 +128,7 @@ def _philox(
 def _threefry(
     ctx: Context, state: tf.Tensor, shape: Shape, drawn: tf.DType
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """As `_philox`; which count is drawn for which element is seen on XLA's CPU backend.
+    """Like `_philox`; the order of the counts is as observed on XLA's CPU backend.
 
     A block gives the two halves of 64 bits, or two neighbours along one axis.
     """
@@ -152,9 +151,9 @@ def _threefry(
 
 
 def _around_split_axis(ctx: Context, shape: Shape) -> tuple[Size, Size, Size]:
-    """How many elements there are before the axis, along it and behind it.
+    """The number of elements before the split axis, along it and after it.
 
-    It is the first of even size, or else the first of the largest.
+    The split axis is the first axis of even size, or else the first of the largest.
     """
     sizes = ctx.shape(shape)
     if not isinstance(sizes, tuple):
@@ -185,13 +184,13 @@ def _key_of(state: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
 
 
 def _drawn_dtype(dtype: np.dtype) -> tf.DType:
-    # The bits of a narrow dtype are the low ones of 32.
+    # The bits of a narrow dtype are the low bits of 32.
     return tf.uint64 if np.dtype(dtype).itemsize == 8 else tf.uint32
 
 
 @register("rng_uniform")
 def _rng_uniform(ctx: Context, low: tf.Tensor, high: tf.Tensor, *, shape: Shape) -> tf.Tensor:
-    # Neither JAX's primitive nor this promises which numbers come, only how they are spread.
+    # Like JAX's primitive, this promises only the distribution, not the numbers.
     return ops.uniform(ctx.shape(shape), low, high, dtype=ctx.out)
 
 
@@ -257,16 +256,16 @@ def _generator(ctx: Context) -> tuple[Param, int]:
 
 
 def _over(function: Callable[..., jax.Array], rank: int) -> Callable[..., jax.Array]:
-    """`function` mapped over the first `rank` dimensions of its arguments."""
+    """Maps `function` over the first `rank` dimensions of its arguments."""
     return functools.reduce(lambda fun, _: jax.vmap(fun), range(rank), function)
 
 
 def _over_pairs(
     function: Callable[..., jax.Array], left: Shape, right: Shape
 ) -> Callable[..., jax.Array]:
-    """`function` mapped over two arrays of elements, as NumPy pairs their shapes up.
+    """Maps `function` over two arrays whose shapes pair up as in NumPy.
 
-    A dimension of size 1 is not repeated: the bits of unsafe_rbg depend on what is mapped.
+    A dimension of size 1 is not repeated: the bits of unsafe_rbg depend on the mapped array.
     """
     if not left or not right:
         axes = (0 if left else None, 0 if right else None)
@@ -294,7 +293,7 @@ def _call_jax(
     function: Callable[..., jax.Array],
     *operands: tf.Tensor,
 ) -> tf.Tensor:
-    """`function`, a JAX function of the operands' data, as one TensorFlow function."""
+    """Calls `function`, a JAX function of the operands' data, as one TensorFlow function."""
     partitionable = ctx.eqn.ctx.threefry_partitionable
     specs = tuple(
         jax.ShapeDtypeStruct(dtypes.physical_shape(aval), dtypes.to_tf(aval.dtype).as_numpy_dtype)

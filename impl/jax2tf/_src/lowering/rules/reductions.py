@@ -1,4 +1,4 @@
-"""Reductions over whole axes: sum, max, argmax, ..., and `reduce` with any computation."""
+"""Reductions over whole axes: sum, max, argmax and others, and `reduce` by any computation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _reduce_sum(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor
     if not axes:
         return x
     if x.dtype == tf.int32 and ctx.has(Quirk.INTEGER_REDUCTIONS_SATURATE):
-        # No sum of int32 leaves int64, whose lowest bits are the sum that wraps around.
+        # No sum of int32 overflows int64, and its low 32 bits are the sum that wraps around.
         return ops.cast(ops.reduce_sum(ops.cast(x, tf.int64), ctx.vector(axes)), tf.int32)
     if x.dtype == tf.int32 and ctx.has(Quirk.ADDS_INTEGERS_AS_FLOATS) and not _counts(x):
         return _last_of_sums(ctx, x, axes)
@@ -50,17 +50,17 @@ def _reduce_sum(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor
 
 
 def _keeps_dimensions(ctx: Context) -> bool:
-    """Whether the result has what is reduced as dimensions of size one (see broadcasts.py)."""
+    """Whether the result keeps the reduced axes with size one (see broadcasts.py)."""
     return len(ctx.avals_out[0].shape) == len(ctx.avals_in[0].shape)
 
 
 def _counts(x: tf.Tensor) -> bool:
-    """Whether x is a cast of bools. Their sum is a count, exact in float32 up to 2**24."""
+    """Whether x was cast from bools; float32 counts them exactly up to 2**24."""
     return not tf.executing_eagerly() and x.op.type == "Cast" and x.op.inputs[0].dtype == tf.bool
 
 
 def _last_of_sums(ctx: Context, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
-    """The sum: the last cumulative sum along each axis, with a zero in front for empty axes."""
+    """The sum as the last cumulative sum along each axis, with a zero in front for empty axes."""
     shape = ctx.avals_in[0].shape
     for axis in axes:
         if not isinstance(shape[axis], int) or shape[axis] == 0:
@@ -104,7 +104,7 @@ def _over_axes(
     axes: Shape,
     axis_index_groups: collectives.Groups = None,
 ) -> tf.Tensor:
-    # vmap of a function over the axis that it names leaves these, with axes as numbers.
+    # A vmap over the axis that the function names leaves these, with numbers as axes.
     if axis_index_groups is not None or any(isinstance(axis, str) for axis in axes):
         raise ctx.unsupported("it acts across devices", "convert what one device does", axes=axes)
     return _OVER_AXES[ctx.eqn.primitive.name](ctx, x, axes=axes)
@@ -134,7 +134,7 @@ def _is_cpu(device: str) -> bool:
 
 
 def _identity(ctx: Context, dtype: tf.DType, sign: int) -> tf.Tensor:
-    """What JAX gives for the extreme of nothing: the other end of the dtype's range."""
+    """JAX's extreme of an empty axis: the far end of the dtype's range."""
     (aval,) = ctx.avals_out
     if dtype.is_integer:
         limits = jnp.iinfo(aval.dtype)
@@ -147,7 +147,7 @@ def _identity(ctx: Context, dtype: tf.DType, sign: int) -> tf.Tensor:
 
 
 def _with_nan(ctx: Context, reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
-    """`reduce(x, axes)`, NaN where there is one: only TensorFlow's kernels of a CPU keep it."""
+    """`reduce(x, axes)`, with NaN if there is one; only TensorFlow's CPU kernels keep NaN."""
     over = {"axis": ctx.vector(axes), "keepdims": _keeps_dimensions(ctx)}
     result = reduce(x, **over)
     if not x.dtype.is_floating or ctx.assume_finite:
@@ -163,7 +163,7 @@ def _with_nan(ctx: Context, reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) 
 def _with_infinity(
     ctx: Context, reduce: Reducer, x: tf.Tensor, over: Mapping[str, Param], result: tf.Tensor
 ) -> tf.Tensor:
-    """The extreme `result`, infinite where nothing in x goes beyond the infinity it should be."""
+    """The extreme `result`, or the identity infinity if no element is beyond that infinity."""
     limits = np.finfo(np.float32)
     if reduce is ops.reduce_max:
         beyond, infinity = ops.raw.LessEqual(x=limits.min, y=x), -np.float32(math.inf)
@@ -173,10 +173,10 @@ def _with_infinity(
 
 
 def _largest_by_halves(ctx: Context, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
-    """The largest int32: the largest of the high halves, and of the low halves beside it.
+    """The largest int32: the largest high half, with the largest low half beside it.
 
-    Of nothing, which an open dimension may turn out to hold, both are the least int32, and so is
-    what is made of them: the product wraps around to 0.
+    An open dimension may turn out empty: both halves are then the least int32, and so is the
+    result, because the product wraps around to 0.
     """
     along = ctx.vector(axes)
     high = ops.right_shift(x, ctx.constant(np.int32(16)))
@@ -188,7 +188,7 @@ def _largest_by_halves(ctx: Context, x: tf.Tensor, axes: Sequence[int]) -> tf.Te
 
 
 def _lexicographic(reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
-    """The extreme complex number: by real part, among equals by imaginary part."""
+    """The extreme complex number by its real part, then by its imaginary part."""
     real, imag = ops.real(x), ops.imag(x)
     extreme = reduce(real, axes, keepdims=True)
     no_candidate = ops.constant(float("-inf" if reduce is ops.reduce_max else "inf"), imag.dtype)
@@ -209,7 +209,7 @@ def _argmin(ctx: Context, x: tf.Tensor, *, axes: Sequence[int], index_dtype: np.
 def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
     if ctx.avals_in[0].shape[axes[0]] == 1:
         return ctx.zeros(ctx.avals_out[0])
-    # JAX may hold a NumPy integer here, whose dtype TensorFlow would take for that of its tensors.
+    # JAX's axis may be a NumPy integer, whose dtype TensorFlow would keep.
     axis = ctx.number(int(axes[0]))
     dtype = ctx.out if ctx.out in (tf.int32, tf.int64) else tf.int32
     x = ops.cast(x, carrier_of(COMPUTED, x.dtype))
@@ -217,7 +217,7 @@ def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]
         x = ops.cast(x, tf.int32)
     index = arg(x, axis, output_type=dtype)
     if x.dtype.is_floating and not ctx.assume_finite:
-        # The first NaN wins; TensorFlow's kernels step over NaNs.
+        # The first NaN wins; TensorFlow's kernels skip NaNs.
         nan = ctx.is_nan(x)
         of_bools = ctx.wants("ArgMax", "bool")
         first_nan = ops.argmax(nan if of_bools else ops.cast(nan, tf.int32), axis, dtype)
@@ -226,7 +226,7 @@ def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]
 
 
 def _parity(x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
-    # int32 may wrap; its lowest bit stays right.
+    # The int32 sum may wrap, but its lowest bit stays right.
     ones = ops.reduce_sum(ops.cast(x, tf.int32), axes)
     return ops.raw.Equal(x=ops.raw.FloorMod(x=ones, y=ops.constant(2)), y=ops.constant(1))
 
@@ -234,7 +234,7 @@ def _parity(x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
 def _reduce_logically(
     reduce_bool: Reducer, bitwise: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], identity: int
 ) -> Callable[..., tf.Tensor]:
-    """A rule: `reduce_bool` of bools; of integers a general reduction, as TensorFlow has no op."""
+    """A rule that uses `reduce_bool` for bools, and a general reduction for integers."""
 
     def rule(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
         if not axes:
@@ -255,7 +255,7 @@ def _reduce_by(
     identity: int,
     axes: Sequence[int],
 ) -> tf.Tensor:
-    """A general reduction of one array by a JAX function of two numbers, and its identity."""
+    """Reduces one array by a JAX function of two numbers and its identity."""
     scalar = jax.ShapeDtypeStruct((), ctx.avals_in[0].dtype)
     jaxpr = ctx.cached(
         ("reduce_by", combine, x.dtype), lambda: jax.make_jaxpr(combine)(scalar, scalar)
@@ -291,7 +291,7 @@ def _reduce(
     return results
 
 
-# TensorFlow exports these to no computation of an XLA op, though it compiles them elsewhere.
+# TensorFlow compiles these, but not inside a computation of an XLA op.
 _NOT_IN_COMPUTATIONS = frozenset(
     named(
         "bessel_i0e",
@@ -314,7 +314,7 @@ def _reduce_by_folding(
     jaxpr: jex_core.ClosedJaxpr,
     dimensions: Sequence[int],
 ) -> Sequence[tf.Tensor]:
-    """Folds the axes of known size one after the other, then the others as one."""
+    """Folds the static axes one after the other, then the dynamic axes as one."""
     del computation
     n = len(operands) // 2
     shape, out_shape = ctx.avals_in[0].shape, ctx.avals_out[0].shape
@@ -333,7 +333,7 @@ def _reduce_by_folding(
             order = sorted(range(len(left)), key=lambda i: left[i] not in unknown)
             merged = ctx.shape([math.prod(shape[d] for d in unknown), *out_shape])
             xs = [ops.reshape(ops.transpose(x, order), merged) for x in xs]
-            # The initial values make an element of an axis that may have none.
+            # The initial values are the first element of an axis that may be empty.
             xs = [ops.concat([i[None], x], 0) for i, x in zip(inits, xs, strict=True)]
             xs = [x[-1] for x in scanned(combine, xs, 0)]
         else:

@@ -1,6 +1,6 @@
 """Scatter: scatter, scatter_add, _sub, _mul, _min, _max and scatter_apply of any function.
 
-A window of updates that is not in bounds as a whole is dropped. Updates of the same element are
+A window of updates that is partly out of bounds is dropped. Updates of the same element are
 combined one after the other, in the order of the indices.
 """
 
@@ -52,7 +52,7 @@ def _scatter(
     shape, indices_shape, updates_shape = (aval.shape for aval in ctx.avals_in)
     if 0 in shape or 0 in updates_shape:
         return ops.identity(operand)
-    # Over parts, DTensor's TensorScatterAdd fails on shapes that do not match.
+    # DTensor's TensorScatterAdd of sharded arrays fails with shapes that do not match.
     operand, indices, updates = (_whole(ctx, x) for x in (operand, indices, updates))
     windows = iw.scatter_windows(shape, indices_shape, updates_shape, dimension_numbers)
     starts = iw.as_index(indices)
@@ -64,11 +64,11 @@ def _scatter(
     if is_ordered:
         operand, updates = (kernels.as_ordered(x, name) for x in (operand, updates))
     combiner = _combiner(ctx, name, operand.dtype, update_jaxpr, update_consts)
-    # The elements of a single window are distinct.
+    # A single window has distinct elements.
     unique = unique_indices or all(n == 1 for n in windows.batch_shape)
     kernel = kernels.at_once(ctx, name, operand.dtype, combiner, in_bounds=clips, unique=unique)
     args = wide(operand), starts, wide(updates), windows
-    # XLA's scatter loses updates when index vectors are empty.
+    # XLA's scatter loses updates if the index vectors are empty.
     use_xla = (
         ctx.wants("XlaScatter") and windows.indexed and not (kernel and _writes_directly(windows))
     )
@@ -85,7 +85,7 @@ def _scatter(
 
 
 def _whole(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    """The tensor, whole on every device if the graph is spread over a mesh."""
+    """The tensor, replicated on every device if the graph is spread over a mesh."""
     return x if ctx.placement is None else ctx.placement.whole(x)
 
 
@@ -96,7 +96,7 @@ def _combiner(
     jaxpr: jex_core.Jaxpr | None,
     consts: Sequence[ArrayLike],
 ) -> jex_core.ClosedJaxpr | None:
-    """What makes an element of an element and its update; None if the update replaces it."""
+    """Computes an element from the element and its update; None if the update replaces it."""
     if name in _COMBINERS:
         return _named_combiner(name, dtype)
     return None if jaxpr is None else ctx.closed(jaxpr, consts)
@@ -110,7 +110,7 @@ def _named_combiner(name: str, dtype: tf.DType) -> jex_core.ClosedJaxpr:
 
 
 def _writes_directly(windows: Windows) -> bool:
-    """Whether updates are rows of the operand as they are, with nothing to move."""
+    """Whether the updates are rows of the operand without a transpose or reshape."""
     depth = len(windows.indexed)
     return (
         depth > 0
@@ -132,28 +132,28 @@ def _write(
     write: kernels.Write,
     in_bounds: bool,
 ) -> tf.Tensor:
-    """A scatter in standard ops: rows of the operand, indexed by the dimensions that vary."""
+    """A scatter in standard ops: writes rows of the operand, indexed by the varying dimensions."""
     dims = sorted({*windows.aligned, *windows.varying, *windows.partial})
     rest = [d for d in range(len(windows.shape)) if d not in dims]
     rows = iw.transposed(x, [*dims, *rest])
     if dims:
         indices, labels = iw.grid(ctx, starts, windows, dims)
     else:
-        # Every window is the whole operand: it becomes the one row of an array.
+        # Every window is the whole operand, which becomes the only row of an array.
         rows, labels = ops.expand_dims(rows, 0), windows.batch_labels
         indices = ops.zeros(ctx.shape([*windows.batch_shape, 1]), starts.dtype)
     if not in_bounds and any(windows.sizes[d] != 1 or d not in dims for d in windows.indexed):
-        # The kernel drops elements out of bounds one by one; a window is dropped as a whole.
+        # The kernel drops single elements out of bounds; JAX drops whole windows.
         inside = iw.in_bounds(starts, iw.clamped(ctx, starts, windows))
         inside = iw.spread(ctx, inside, windows, windows.batch_labels, [*labels, ("index", 0)])
         indices = ops.where(inside, indices, -1)
     window = [("window", d) for d in rest]
     updates = iw.rearranged(ctx, updates, windows, windows.layout, [*labels, *window])
     if not labels:
-        # TensorFlow's kernels want at least one batch dimension.
+        # TensorFlow's kernels require at least one batch dimension.
         indices, updates = ops.expand_dims(indices, 0), ops.expand_dims(updates, 0)
     if any(may_be_zero(size) for size in windows.shape):
-        # TensorFlow's kernels refuse to drop what is written to an array without elements.
+        # TensorFlow's kernels raise for updates of an array without elements.
         count = ops.where(ops.size(rows) > 0, ops.shape(indices)[0], 0)
         indices, updates = indices[:count], updates[:count]
     rows = write(rows, indices, updates)

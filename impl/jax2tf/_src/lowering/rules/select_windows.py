@@ -1,4 +1,4 @@
-"""Windows from which an element is picked: select_and_scatter(_add), select_and_gather_add."""
+"""Windows that select an element: select_and_scatter(_add), select_and_gather_add."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from jax2tf._src.util.typing import Aval, Dim, Param
 def _select_and_gather_add(
     ctx: Context, tangents: tf.Tensor, operand: tf.Tensor, *, select_prim: Param, **params: Param
 ) -> tf.Tensor:
-    """The tangent of the element that `select_prim` picks from each window, 0 from an empty one."""
+    """The tangent of the element that `select_prim` selects in each window; 0 for an empty one."""
     window = window_of(**params)
     aval, out_aval = ctx.avals_in[1], ctx.avals_out[0]
     choose = on_arrays(ctx, jaxpr_of(select_prim.bind, aval.dtype))
@@ -59,12 +59,12 @@ def _select_and_gather_add(
 def _select_and_scatter_add(
     ctx: Context, source: tf.Tensor, operand: tf.Tensor, *, select_prim: Param, **params: Param
 ) -> tf.Tensor:
-    """Adds each source element to the element that `select_prim` picks from its window."""
+    """Adds each source element to the element that `select_prim` selects in its window."""
     source_aval, aval = ctx.avals_in
     window = window_of(**params)
     scatter = jaxpr_of(lax.add, source_aval.dtype)
     selected = jaxpr_of(select_prim.bind, aval.dtype)
-    # As in JAX on a CPU, padding may be picked: what goes there is cut off again.
+    # As in JAX on a CPU, padding may be selected; what is added to it is cut off again.
     low, high = zip(*window.padding, strict=True) if window.padding else ((), ())
     fill = carrier_constant(_identity(select_prim, aval), aval.dtype)
     no_gaps = [0] * len(low)
@@ -101,16 +101,16 @@ def _select_and_scatter(
 
 @dataclasses.dataclass(frozen=True)
 class _SelectAndScatter:
-    """Combines each source element with the element of the operand that its window picks.
+    """Combines each source element with the operand's element that its window selects.
 
-    Padding is never picked.
+    Padding is never selected.
 
     Attributes:
-      select: picks one of two elements, a jaxpr of scalars.
-      scatter: combines an element with what was there, a jaxpr of scalars.
+      select: selects one of two elements, as a scalar jaxpr.
+      scatter: combines an element with the current one, as a scalar jaxpr.
       window: the windows.
-      shape: JAX's shape of the operand.
-      source_shape: JAX's shape of the source: one element a window.
+      shape: the JAX shape of the operand.
+      source_shape: the JAX shape of the source, which has one element for each window.
     """
 
     select: jex_core.ClosedJaxpr
@@ -145,7 +145,7 @@ class _SelectAndScatter:
     def _by_positions(
         self, ctx: Context, operand: tf.Tensor, source: tf.Tensor, init: tf.Tensor
     ) -> tf.Tensor:
-        """Finds which of its positions each window picks, then scatters position by position."""
+        """Finds the position that each window selects, then scatters position by position."""
         choose, combine = on_arrays(ctx, self.select), on_arrays(ctx, self.scatter)
         best, here = (
             candidates_of(ctx, x, self.shape, self.window, self.source_shape)
@@ -168,7 +168,7 @@ class _SelectAndScatter:
         return out
 
     def _put_apart(self, ctx: Context, x: tf.Tensor, position: Sequence[int]) -> tf.Tensor:
-        """One number of each window, written to its position in an array of the operand's shape."""
+        """Writes one number of each window to its position in an array of the operand's shape."""
         window = self.window
         starts = [p - low for p, (low, _) in zip(position, window.padding, strict=True)]
         sizes = zip(starts, self.shape, self.source_shape, window.strides, strict=True)

@@ -1,12 +1,11 @@
 """Shardings over the devices of a mesh: of jax.jit's arguments and results, and constraints.
 
-Each becomes an XlaSharding op, in functions in which a value is in parts. TensorFlow partitions by
-them on TPUs, and its CPUs and GPUs take no notice. Without XLA ops they are left out: they say
-where a value is, not what it is.
+In functions with a sharded value, each becomes an XlaSharding op. TensorFlow partitions by them on
+TPUs and ignores them on CPUs and GPUs. Without XLA ops they are left out, as they change no value.
 
-A program of each device (shard_map, and pmap, which is made of it) becomes one program over whole
-arrays: see emit/mesh/device_programs.py. In graphs, XlaSharding ops also spread the leading
-dimensions that stand for the mesh. Eager mode has no such ops and computes the same.
+A shard_map (also in pmap) becomes one program over whole arrays: see emit/mesh/device_programs.py.
+In graphs, XlaSharding ops also shard the leading dimensions for the mesh axes. Eager mode has no
+such ops and computes the same.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def _sharding_constraint(
 ) -> tf.Tensor:
     if ctx.placement is not None and spans_devices(sharding):
         return ctx.placement.placed(x, sharding, unconstrained_dims)
-    # A layout is how the bytes lie, which TensorFlow chooses itself.
+    # The layout in memory is left out, because TensorFlow chooses it.
     says = constrains(sharding, unconstrained_dims) or says_something(ctx, sharding)
     if not (ctx.wants("XlaSharding") and says):
         return x

@@ -1,10 +1,10 @@
 """Sorting: sort, top_k, approx_top_k.
 
-JAX sorts by a total order: NaNs come after infinity. `sort` takes zeros, and NaNs, for equal;
-`top_k` tells them apart by their bits. TensorFlow's own ops leave the place of a NaN open, so
-`top_k` gives them integers that are in JAX's order. Engines that read graphs know no bits: without
-XLA ops `sort` goes by whether a number is NaN and by what it is otherwise, and `top_k` of float32
-by what it is and then by what its bits would decide, but for the sign of a NaN.
+JAX sorts by a total order in which NaNs come after infinity. `sort` treats all zeros as equal, and
+all NaNs; `top_k` distinguishes them by their bits. TensorFlow's ops do not define the place of a
+NaN, so `top_k` sorts integers in JAX's order. Graphs without XLA ops cannot read the bits: there,
+`sort` has "is NaN" and the number as keys, and `top_k` of float32 has the number and then the order
+of the bits, without the sign of a NaN.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def _sort(
     return [ops.cast(r, x.dtype) for r, x in zip(results, operands, strict=True)]
 
 
-# Those that TopKV2 and Invert have kernels for.
+# The integers for which TopKV2 and Invert have kernels.
 _INTEGERS = frozenset({tf.int8, tf.uint8, tf.int16, tf.int32, tf.uint32, tf.int64, tf.uint64})
 
 
 def _sort_by_integers(ctx: Context, key: tf.Tensor, *others: tf.Tensor) -> Sequence[tf.Tensor]:
-    """Sorts stably along the last axis, by one key of integers; see `_stable_order`."""
+    """Sorts stably along the last axis, by one integer key; see `_stable_order`."""
     size = ctx.dim(ctx.avals_in[0].shape[-1])
     k = ctx.number(size) if isinstance(size, int) else size
     values, order = ops.raw.TopKV2(input=ops.raw.Invert(x=key), k=k)
@@ -68,7 +68,7 @@ def _sort_by_integers(ctx: Context, key: tf.Tensor, *others: tf.Tensor) -> Seque
 def _comparator(
     dtypes: tuple[tf.DType, ...], num_keys: int
 ) -> tf.types.experimental.ConcreteFunction:
-    """Whether the first of each pair of scalars goes before the second, by the first keys."""
+    """Whether the first scalars of the pairs go before the second, by the first keys."""
 
     def before(*scalars: tf.Tensor) -> tf.Tensor:
         pairs = list(zip(scalars[::2], scalars[1::2], strict=True))[:num_keys]
@@ -101,7 +101,7 @@ def _less(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
 def _sort_by_keys(
     ctx: Context, *operands: tf.Tensor, dimension: int, is_stable: bool, num_keys: int
 ) -> Sequence[tf.Tensor]:
-    """Sorts stably by the last key, then by the one before it, and so on."""
+    """Sorts stably by the last key, then by the key before it, and so on."""
     del is_stable
     if operands[0].shape[dimension] in (0, 1):
         return operands
@@ -122,18 +122,18 @@ _FLOATS = frozenset({tf.bfloat16, tf.float16, tf.float32, tf.float64})
 
 
 def _sorted_floats(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    """`x` sorted along its last axis, in one pass: NaNs are counted, and written at the end."""
+    """Sorts along the last axis in one pass: counts the NaNs and writes them at the end."""
     is_nan, key = _nan_and_key(ctx, x)
     numbers = _take(ops.where(is_nan, ops.constant(math.inf, x.dtype), x), _stable_order([key]))
     size = _last_size(x)
     count = ops.reduce_sum(ops.cast(is_nan, tf.int32), -1, keepdims=True)
-    # A vector is added to the count: see the quirk "no_integers_of_three_dimensions".
+    # The count is added to a vector: see the quirk "no_integers_of_three_dimensions".
     is_number = ops.range(size) + count < size
     return ops.where(is_number, numbers, ops.constant(math.nan, x.dtype))
 
 
 def _sort_keys(ctx: Context, x: tf.Tensor) -> list[tf.Tensor]:
-    """Numbers in the order in which `sort` puts `x`, the most significant first."""
+    """The keys by which `sort` orders `x`, the most significant key first."""
     if x.dtype.is_complex:
         return [*_sort_keys(ctx, ops.real(x)), *_sort_keys(ctx, ops.imag(x))]
     if _sorts_in_parts(ctx, x.dtype):
@@ -146,13 +146,13 @@ def _sort_keys(ctx: Context, x: tf.Tensor) -> list[tf.Tensor]:
 
 
 def _stored(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    """`x` in a dtype that has kernels, and whose numbers are chosen between, not multiplied."""
+    """Casts `x` to a dtype that has kernels and for which a select is not a product."""
     if x.dtype == tf.float16 and ctx.has(Quirk.CHOICE_BY_PRODUCT):
         return ops.cast(x, tf.float32)
     return ops.cast(x, carrier_of(SORTED, x.dtype))
 
 
-# The bits of a part: a float32 holds as many exactly.
+# The bits of each part, which a float32 holds exactly.
 _PART = {tf.int32: 16, tf.uint32: 16, tf.int64: 24, tf.uint64: 24}
 
 
@@ -161,7 +161,7 @@ def _sorts_in_parts(ctx: Context, dtype: tf.DType) -> bool:
 
 
 def _parts(ctx: Context, x: tf.Tensor) -> list[tf.Tensor]:
-    """Each integer cut into groups of bits, each group as an int32; the highest bits come first."""
+    """Splits each integer into groups of bits, each as an int32, highest bits first."""
     bits = _PART[x.dtype]
     numbers = x.dtype.as_numpy_dtype
     parts = []
@@ -174,16 +174,16 @@ def _parts(ctx: Context, x: tf.Tensor) -> list[tf.Tensor]:
 
 
 def _nan_and_key(ctx: Context, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Where floats are NaN, and floats in the same order that have neither NaNs nor a -0."""
+    """A mask of the NaNs, and floats in the same order without NaNs and -0."""
     is_nan = ctx.is_nan(x)
     key = ops.where(ops.equal(x, 0), ops.zeros([], x.dtype), x)
     return is_nan, ops.where(is_nan, ops.constant(math.inf, x.dtype), key)
 
 
 def _stable_order(keys: Sequence[tf.Tensor], *, descending: bool = False) -> tf.Tensor:
-    """Indices along the last axis, ordered by the last key, then by the one before it, and so on.
+    """Indices along the last axis, sorted by the last key, then by the key before it, and so on.
 
-    TopKV2 puts the larger first, and of equals the one with the smaller index.
+    TopKV2 puts larger keys first, and of equal keys the one with the smaller index.
     """
     order = None
     for key in reversed(keys):
@@ -200,10 +200,10 @@ def _last_size(x: tf.Tensor) -> Dim:
 
 
 def _reversed(key: tf.Tensor) -> tf.Tensor:
-    """Numbers whose order is the reverse. Of integers all bits are flipped: -x would overflow."""
+    """Reverses the order of the numbers; flips the bits of integers, because -x could overflow."""
     if key.dtype.is_floating:
         return -key
-    # A vector: see the quirk "exchanges_constant_and_transpose".
+    # The constant is a vector: see the quirk "exchanges_constant_and_transpose".
     return ops.constant([key.dtype.max if key.dtype.is_unsigned else -1], key.dtype) - key
 
 
@@ -211,7 +211,7 @@ def _reversed(key: tf.Tensor) -> tf.Tensor:
 def _top_k(
     ctx: Context, x: tf.Tensor, *, k: int, axis: int, is_stable: bool = True
 ) -> Sequence[tf.Tensor]:
-    del is_stable  # TopKV2 always is
+    del is_stable  # TopKV2 is always stable
     return _extremes(ctx, x, k, axis, largest=True)
 
 
@@ -227,7 +227,7 @@ def _approx_top_k(
     reduction_input_size_override: int,
     aggregate_to_topk: bool,
 ) -> Sequence[tf.Tensor]:
-    # JAX may be less exact than asked, and on CPU is not. Without aggregation it gives more than k.
+    # JAX is exact on CPUs, although it need not be. Without aggregation it returns more than k.
     del k, recall_target, reduction_input_size_override, aggregate_to_topk
     axis = reduction_dimension % x.shape.rank
     return _extremes(ctx, x, ctx.avals_out[0].shape[axis], axis, largest=is_max_k)
@@ -236,13 +236,13 @@ def _approx_top_k(
 def _extremes(
     ctx: Context, x: tf.Tensor, k: Dim, axis: int, *, largest: bool
 ) -> Sequence[tf.Tensor]:
-    """The `k` largest or smallest along `axis`, and their indices."""
+    """The `k` largest or smallest elements along `axis`, and their indices."""
     k = ctx.dim(k)
-    # The bits of a float16 tell the sign of a NaN, which its float32 does not.
+    # The bits of a float16 hold the sign of a NaN, which a cast to float32 loses.
     is_by_bits = x.dtype == tf.float16 and ctx.takes("Bitcast")
     stored = _to_last(x if is_by_bits else _stored(ctx, x), axis)
     if _sorts_in_parts(ctx, x.dtype):
-        # These are stored as they are.
+        # These integers are not cast.
         order = _stable_order(_parts(ctx, stored), descending=largest)[..., :k]
         return [_from_last(_take(stored, order), axis), _from_last(order, axis)]
     if _is_in_order(ctx, stored.dtype, largest):
@@ -261,7 +261,7 @@ def _extremes(
 
 
 def _is_in_order(ctx: Context, dtype: tf.DType, largest: bool) -> bool:
-    """Whether TopKV2 puts numbers of `dtype`, as they are, in JAX's order."""
+    """Whether TopKV2 sorts numbers of `dtype` in JAX's order without a conversion."""
     if largest and ctx.assume_finite and dtype in (tf.float32, tf.int32):
         return True
     compiled = (
@@ -275,9 +275,10 @@ def _is_in_order(ctx: Context, dtype: tf.DType, largest: bool) -> bool:
 def _order_without_bits(ctx: Context, x: tf.Tensor, k: Dim, largest: bool) -> tf.Tensor:
     """Indices of the `k` largest or smallest floats along the last axis.
 
-    Numbers are the major key. The minor key tells a NaN from an infinity and -0 from 0, which are
-    equal by the major one. So the candidates are what is beyond the k-th number, and of what equals
-    it those that the minor key prefers; they are put in order by one key after the other.
+    The major key is the number. The minor key separates a NaN from an infinity and 0 from -0, which
+    have equal major keys. The candidates are the elements beyond the k-th number, and of the
+    elements equal to it those that the minor key prefers. Then they are sorted by one key after the
+    other.
     """
     is_nan, major = _nan_and_key(ctx, x)
     is_upper = is_nan | (ops.equal(x, 0) & ops.less(0.0, ops.reciprocal(x)))
@@ -305,7 +306,7 @@ def _from_total_order(key: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 
 def _flip_negative(bits: tf.Tensor) -> tf.Tensor:
-    """Turns sign and magnitude into two's complement, and back."""
+    """Converts sign and magnitude to two's complement, and back."""
     sign = ops.right_shift(bits, ops.constant(8 * bits.dtype.size - 1, bits.dtype))
     return ops.bitwise_xor(bits, ops.bitwise_and(sign, bits.dtype.max))
 

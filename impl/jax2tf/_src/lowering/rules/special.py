@@ -1,10 +1,10 @@
 """Special functions: erf, lgamma, digamma, igamma, bessel, zeta, betainc ...
 
-Most are TensorFlow's op of the same name, with JAX's values put where TensorFlow's kernels, or the
-versions of the algorithm that TensorFlow's XLA has, leave the domain otherwise. float16, bfloat16
-and what is narrower are computed in float32 and rounded once, as JAX does.
+Most are TensorFlow's op of the same name, with JAX's values where TensorFlow's kernels, or the
+algorithms of TensorFlow's XLA, differ at the edge of the domain. float16, bfloat16 and narrower
+dtypes are computed in float32 and rounded once, as JAX does.
 
-JAX's own values at some poles changed between releases; what was tried is named beside each.
+Some values at poles changed between JAX releases; comments name the versions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from jax2tf._src.lowering.emit.special_functions import in_wide_dtype
 from jax2tf._src.lowering.registry import register, register_table
 from jax2tf._src.ops import raw
 
-# Since JAX 0.11.0 igamma follows SciPy where its shape parameter is infinite.
+# Since JAX 0.11.0, igamma agrees with SciPy for an infinite shape parameter.
 _IGAMMA_OF_INFINITY = jax.__version_info__ >= (0, 11, 0)
 
 
@@ -45,7 +45,7 @@ def _digamma(x: tf.Tensor) -> tf.Tensor:
 
 
 def _igamma(a: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
-    # At a = 0 JAX takes its series below x = 1, and has no value there.
+    # At a = 0, JAX uses its series for x < 1, which has no value there.
     return _at_igamma_limits(a, x, raw.Igamma(a=a, x=x), 0.0, 1.0, ops.equal(a, 0) & (x < 1))
 
 
@@ -82,7 +82,7 @@ def _igamma_grad_a(a: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
 
 
 def _betainc(a: tf.Tensor, b: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
-    """TensorFlow's op where a and b are positive and finite; else a step at x = 1 or x = 0."""
+    """TensorFlow's op for positive finite a and b; else a step at x = 1 or x = 0."""
     step_at_one = ops.equal(a, math.inf) | ops.equal(b, 0)
     step_at_zero = ops.equal(b, math.inf) | ops.equal(a, 0)
     inside = (a >= 0) & (b >= 0) & (x >= 0) & (x <= 1)
@@ -112,7 +112,7 @@ register("regularized_incomplete_beta")(in_one_shape(in_kernel_dtype(_betainc, I
 
 
 def _traced(name: str) -> Function:
-    """The rule of a primitive that is a JAX function for every target."""
+    """The rule of a primitive for which every target gets a JAX function."""
     of_floats: Function = functools.partial(in_wide_dtype, getattr(special_functions, name))
 
     def rule(ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
@@ -135,7 +135,7 @@ def _traced(name: str) -> Function:
 for _name in ("erf_inv", "polygamma", "zeta"):
     register(_name)(_traced(_name))
 
-# For targets that have no such op these two are compositions: error_functions.py.
+# error_functions.py composes these two for targets that lack the op.
 _ERRORS = {"erf": erf, "erfc": erfc}
 for _name, _rule in _ERRORS.items():
     register_table(of_operands({_name: in_kernel_dtype(_rule, IN_FLOAT32)}), op=_name.capitalize())

@@ -1,4 +1,4 @@
-"""Tokens. Mutable references are gone before: see compat.jaxprs.without_references."""
+"""Tokens. compat.jaxprs.without_references has already removed mutable references."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from jax2tf._src.lowering.registry import register
 
 @register("create_token", "after_all")
 def _token(ctx: Context, *tokens: tf.Tensor) -> tf.Tensor:
-    # TensorFlow orders stateful ops by itself: a token only has to be there.
+    # TensorFlow orders stateful ops itself, so any value serves as a token.
     return ctx.constant(False)

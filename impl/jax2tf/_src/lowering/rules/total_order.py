@@ -1,6 +1,6 @@
 """Comparison in the total order of floats (IEEE 754, 5.10): eq_to, le_to, lt_to.
 
-By bits; for engines that know none, float32 by what tells zeros and NaNs apart without them.
+Bits are compared. For engines that cannot read bits, float32 uses comparisons and reciprocals.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def _equal_without_bits(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _less_without_bits(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    # Zeros are told apart by their reciprocals.
+    # The reciprocals distinguish 0 and -0.
     of_zeros = ops.equal(x, y) & (1 / x < 1 / y)
     return (x < y) | of_zeros | (ctx.is_nan(y) & ~ctx.is_nan(x))
 
 
-# For engines that know no bits; no other op tells the sign of a NaN, so all NaNs are equal here.
+# For engines that cannot read bits. No other op shows the sign of a NaN, so all NaNs are equal.
 _WITHOUT_BITS: dict[str, Callable[..., tf.Tensor]] = {
     "eq_to": _equal_without_bits,
     "le_to": lambda ctx, x, y: ~_less_without_bits(ctx, y, x),
@@ -58,7 +58,7 @@ _WITHOUT_BITS: dict[str, Callable[..., tf.Tensor]] = {
 }
 
 
-# Integers are in order: see the quirk "compares_integers_as_floats" of Less.
+# tf2onnx compares integers in a Less as float32: see the quirk "compares_integers_as_floats".
 _FOR_ENGINES = _TOTAL_ORDER | {
     "lt_to": _in_total_order(lambda x, y: raw.LogicalNot(x=raw.LessEqual(x=y, y=x)))
 }
@@ -82,7 +82,7 @@ def _rank(x: tf.Tensor) -> tf.Tensor:
     """Integers in the order of floats: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
     if x.dtype in FLOAT8:
         wide = ops.cast(x, tf.float32)
-        # The NaN of these has a sign: there is one, in the place of -0.
+        # The only NaN of an fnuz dtype has a sign: its bits are those of -0.
         is_negative = ops.is_nan(wide) & x.dtype.name.endswith("fnuz")
         return ops.where(is_negative, tf.int32.min, _rank(wide))
     bits = ops.bitcast(x, BITS[x.dtype])

@@ -1,6 +1,6 @@
 """Reductions over windows: reduce_window and its named forms.
 
-XLA's own window ops serve where XLA may be used. Without them, windows of pooling are MaxPool and
+XLA's window ops compute them if XLA ops are allowed. Otherwise, pooling windows are MaxPool or
 AvgPool, and all others are folded from slices.
 """
 
@@ -41,9 +41,9 @@ from jax2tf._src.util.typing import Param
 
 @dataclasses.dataclass(frozen=True)
 class _Monoid:
-    """A named reduction: what it is to XLA, what it is to JAX, and its identity for a dtype.
+    """A named reduction: its XLA computation, its JAX function and its identity for a dtype.
 
-    `beats` says of numbers whether they are preferred to the identity; a sum prefers none.
+    `beats` tests whether numbers are preferred to the identity; a sum has no such test.
     """
 
     to_xla: Callable[..., tf.Tensor]
@@ -53,7 +53,7 @@ class _Monoid:
 
 
 def _maximum(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-    # Not tf.maximum, because TensorFlow's XLA may lose a NaN there.
+    # Not tf.maximum, in which TensorFlow's XLA may lose a NaN.
     return ops.where((a >= b) | (a != a), a, b)
 
 
@@ -79,7 +79,7 @@ def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Param) -> tf.Ten
         (out,) = folded_in_order(ctx, combine, [x], [identity], aval.shape, window)
         return out
     pool = pooling(monoid.to_jax, window, x.dtype)
-    # XLA's computation would have to order complex numbers, which no op of TensorFlow does.
+    # XLA's computation would have to compare complex numbers, for which TensorFlow has no op.
     ordered = monoid.beats is None or not x.dtype.is_complex
     if ctx.wants("XlaReduceWindow") and window.dimensions and ordered:
         carrier = carrier_of(REDUCED_BY_XLA, x.dtype)
@@ -87,7 +87,7 @@ def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Param) -> tf.Ten
         exact = functools.partial(_xla_reduce_window, ctx, x, identity, window, computation)
         if pool is None or monoid.beats is None:
             return exact()
-        # MaxPool is far faster, but knows no NaN, and nothing below the lowest finite number.
+        # MaxPool is far faster, but ignores NaN and has no number below the lowest finite one.
         beats = ops.reduce_all(monoid.beats(x, identity))
         with order_of_effects(ctx):
             return ops.cond(beats, lambda: pool(ctx, x, window), exact)
@@ -117,7 +117,7 @@ def _reduce_window(
         computation = ctx.computation(closed, REDUCED_BY_XLA.get(xs[0].dtype))
         return [_xla_reduce_window(ctx, xs[0], inits[0], window, computation)]
     results, present = folded(ctx, combine, [to_carrier(x) for x in xs], shape, window)
-    # XLA leaves out what is padding, and begins each window with the initial values.
+    # XLA leaves out the padding, and starts each window with the initial values.
     out_shape = ctx.shape(ctx.avals_out[0].shape)
     starts = [ops.broadcast_to(to_carrier(init), out_shape) for init in inits]
     results = combine(starts, results)
@@ -147,7 +147,7 @@ def _xla_reduce_window(
 def _computation(
     function: Callable[..., tf.Tensor], dtype: tf.DType
 ) -> tf.types.experimental.ConcreteFunction:
-    """A binary TensorFlow op as the function that XLA's reducing ops take for their computation."""
+    """A binary TensorFlow op as the computation of XLA's reducing ops."""
     scalar = tf.TensorSpec([], dtype)
     with tf.init_scope():
         return tf.function(function, autograph=False).get_concrete_function(scalar, scalar)

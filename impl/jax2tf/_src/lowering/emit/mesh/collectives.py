@@ -1,10 +1,10 @@
-"""Collectives between the devices of a mesh, as functions of the values of all devices at once.
+"""Collectives between the devices of a mesh, as functions of the values of all devices.
 
-A program of each device is lowered as one program over arrays that have a leading dimension for
-each axis of the mesh (see `device_programs`): JAX's vmap makes it, and this module says what a
-collective is under that vmap. Each is one function of the values of all devices that take part,
-stacked in the order of their indices: `(n, *shape)` -> `(n, *shape of the result)`, or without the
-leading dimension where all devices get the same.
+A per-device program is lowered as one program over arrays with a leading dimension for each mesh
+axis (see `device_programs`), which JAX's vmap adds. This module defines the collectives under that
+vmap. Each is a function of the stacked values of all participating devices, in the order of their
+indices: `(n, *shape)` -> `(n, *shape of the result)`, without the leading dimension if all devices
+get the same result.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Stacked = jax.Array
 
 @dataclasses.dataclass(frozen=True)
 class Collective:
-    """What a collective does to the stacked values of the devices.
+    """A collective on the stacked values of the devices.
 
     Attributes:
-      function: of the stacked operands; gives the stacked results.
-      is_replicated: whether all devices get the same, which then comes without leading dimension.
-      of_unvarying: for an operand that is the same along an axis of some size, what that axis
-        contributes: `(value, size) -> value`. None has the value repeated along the axis.
+      function: maps the stacked operands to the stacked results.
+      is_replicated: whether all devices get the same result, which has no leading dimension.
+      of_unvarying: `(value, size) -> value`, the contribution of an axis of this size along which
+        the operand does not vary. If None, the value is repeated along the axis.
     """
 
     function: Callable[..., jax.Array]
@@ -41,7 +41,7 @@ class Collective:
     of_unvarying: Callable[[Array, int], Array] | None = None
 
 
-# Of devices, by their numbers; None is one of all.
+# Groups of device numbers; None is one group of all devices.
 Groups: TypeAlias = Sequence[Sequence[int]] | None
 
 
@@ -51,13 +51,13 @@ def over_axes(
     axes: Sequence[Hashable],
     sizes: Mapping[Hashable, int],
 ) -> Array:
-    """The collective over mesh axes, inside of a vmap for each of them that is longer than 1.
+    """Applies the collective over mesh axes, inside a vmap for each axis longer than 1.
 
     Args:
-      collective: what to do.
-      operands: the values of one device.
-      axes: the names of the axes, the first one varying slowest in the index of a device.
-      sizes: how many devices each axis has.
+      collective: the collective.
+      operands: the values on one device.
+      axes: the names of the axes; the first one varies slowest in the index of a device.
+      sizes: the number of devices along each axis.
     """
     names = tuple(axis for axis in axes if sizes[axis] > 1)
     if not names and collective.of_unvarying is not None:
@@ -67,16 +67,16 @@ def over_axes(
 
 @dataclasses.dataclass(frozen=True)
 class _State:
-    """A collective of which some axes are dimensions of the operands already.
+    """A collective some of whose axes are already dimensions of the operands.
 
-    The operands have the dimensions `[vmapped][stacked][value]`: those of axes that take no part,
-    those of axes that do, and their own.
+    The operands have the dimensions `[vmapped][stacked][value]`: the axes that take no part, the
+    axes that take part, and their own dimensions.
 
     Attributes:
-      collective: what to do when all axes are there.
-      axes: the axes that take part, in the order of the index of a device, and their `sizes`.
-      vmapped: how many dimensions of other axes come first.
-      stacked: the axes that are dimensions already, in their order.
+      collective: the collective to apply when all axes are dimensions.
+      axes: the axes that take part, in the order of the index of a device, with their `sizes`.
+      vmapped: the number of leading dimensions for axes that take no part.
+      stacked: the axes that are already dimensions, in the order of the dimensions.
     """
 
     collective: Collective
@@ -90,12 +90,12 @@ class _State:
         return tuple(axis for axis in self.axes if axis not in self.stacked)
 
     def without(self, axis: Hashable) -> _State:
-        """The state where an axis takes no part any more."""
+        """The state in which this axis no longer takes part."""
         kept = {a: n for a, n in zip(self.axes, self.sizes, strict=True) if a != axis}
         return dataclasses.replace(self, axes=tuple(kept), sizes=tuple(kept.values()))
 
     def apply(self, *operands: Array) -> jax.Array:
-        """The result, with dimensions as the operands'."""
+        """The result, with its dimensions in the order of the operands'."""
         run = self._run
         for _ in range(self.vmapped):
             run = jax.vmap(run)
@@ -143,7 +143,7 @@ _over_mesh_p.def_abstract_eval(_abstract_eval)
 def _batch(
     axis_data: Param, operands: Sequence[jax.Array], dims: Sequence[int | None], *, state: _State
 ) -> tuple[jax.Array, int | None]:
-    """One axis of the mesh becomes a dimension of the operands; JAX calls this at each vmap."""
+    """Makes a mesh axis a dimension of the operands; JAX calls this at each vmap."""
     axis, size, place = axis_data.name, axis_data.size, state.vmapped
     unvarying = all(dim is None for dim in dims)
     if axis not in state.pending:
@@ -162,7 +162,7 @@ def _batch(
 def _with_dimension(
     operands: Sequence[jax.Array], dims: Sequence[int | None], place: int, size: int
 ) -> list[jax.Array]:
-    """The operands with the dimension of a vmap at `place`, repeated where they have none."""
+    """Moves the vmapped dimension to `place`; operands without that dimension are repeated."""
     return [
         jnp.moveaxis(x, dim, place)
         if dim is not None
@@ -193,7 +193,7 @@ def pmin(*, axis_index_groups: Groups = None) -> Collective:
 
 
 def ppermute(*, perm: Sequence[tuple[int, int]]) -> Collective:
-    """What another device sends; zeros where none does."""
+    """The value that another device sends, or zeros if none does."""
 
     def function(x: Stacked) -> jax.Array:
         n = x.shape[0]
@@ -225,7 +225,7 @@ def all_gather(
     axis_index_groups: Groups = None,
     **_: object,
 ) -> Collective:
-    """The values of all, joined along a dimension."""
+    """The values of all devices, joined along a dimension."""
 
     def gathered(x: Stacked) -> jax.Array:
         x = jnp.moveaxis(x, 0, all_gather_dimension)
@@ -243,7 +243,7 @@ def reduce_scatter(
     axis_index_groups: Groups = None,
     **_: object,
 ) -> Collective:
-    """The sum, of which each device gets one part along a dimension."""
+    """The sum, split along a dimension: each device gets one part."""
 
     def function(x: Stacked) -> jax.Array:
         n = x.shape[0]
@@ -262,8 +262,8 @@ def all_to_all(
     axis_index_groups: Groups = None,
     tiled: bool = True,
 ) -> Collective:
-    """Each device's parts along one dimension, sent to one device each, joined along another."""
-    del tiled  # where jax.lax.all_to_all adds and drops dimensions, it does so around the primitive
+    """Splits along one dimension, sends one part to each device, and joins along another."""
+    del tiled  # jax.lax.all_to_all adds and drops dimensions outside of the primitive
 
     def function(x: Stacked) -> jax.Array:
         x = _split(x, split_axis + 1, x.shape[0])
@@ -276,7 +276,7 @@ def all_to_all(
 
 
 def ragged_all_to_all(*, axis_index_groups: Groups = None) -> Collective:
-    """Rows of each device's operand, sent to rows of each other's output; see jax.lax."""
+    """Sends rows of each device's operand to rows of each output; see jax.lax."""
 
     def function(
         x: Stacked,
@@ -288,7 +288,7 @@ def ragged_all_to_all(*, axis_index_groups: Groups = None) -> Collective:
     ) -> jax.Array:
         del recv_sizes  # the senders' sizes say the same
         row = jnp.arange(output.shape[1])
-        # [sender, receiver, row]: which row of the sender's operand it is, and whether it is sent.
+        # [sender, receiver, row]: the index of the sender's row, and whether it is sent.
         source = row - output_offsets[..., None]
         sent = (source >= 0) & (source < send_sizes[..., None])
         source = jnp.where(sent, source + input_offsets[..., None], 0)
@@ -311,7 +311,7 @@ def _reduction(
 
 
 def _in_groups(function: Callable[..., jax.Array], groups: Groups) -> Collective:
-    """The collective within each group of devices; None is one group of all in order."""
+    """Applies the collective within each group; None is one group of all devices in order."""
     if groups is None:
         return Collective(function)
     members = np.asarray(groups)
@@ -324,7 +324,7 @@ def _in_groups(function: Callable[..., jax.Array], groups: Groups) -> Collective
 
 
 def _taken(x: jax.Array, devices: np.ndarray) -> jax.Array:
-    """The values of these devices."""
+    """The values of the given devices."""
     return x.at[devices].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
@@ -337,10 +337,10 @@ def _repeated(x: jax.Array, n: int) -> jax.Array:
 
 
 def _split(x: jax.Array, axis: int, n: int) -> jax.Array:
-    """The array with a dimension split in `n` parts, which become a dimension before it."""
+    """Splits a dimension into `n` parts, which become a dimension before it."""
     return x.reshape(*x.shape[:axis], n, x.shape[axis] // n, *x.shape[axis + 1 :])
 
 
 def _merged(x: jax.Array, axis: int) -> jax.Array:
-    """The array with a dimension and the next one made one."""
+    """Merges a dimension with the next one."""
     return x.reshape(*x.shape[:axis], x.shape[axis] * x.shape[axis + 1], *x.shape[axis + 2 :])

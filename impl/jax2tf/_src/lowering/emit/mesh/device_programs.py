@@ -1,15 +1,15 @@
-"""A program of each device of a mesh as one program over whole arrays.
+"""Turns a per-device program (shard_map) into one program over whole arrays.
 
     whole arrays -> split by the specs -> vmap over each axis of the mesh -> joined by the specs
 
-Operands get a leading dimension for each axis that their spec names. The body is vmapped over those
-dimensions with the axes' names: its own operations become operations over batches, and its
-collectives what `collectives` says. An operand whose spec does not name an axis is the same for all
-devices of that axis and stays as it is. No devices are needed for this. The graph of a large mesh
-has as many nodes as that of a small one, and an axis of one device leaves no node behind.
+Operands get a leading dimension for each axis that their spec names, and the body is vmapped over
+these dimensions with the axes' names. Its ops become batched ops, and its collectives become those
+of `collectives`. An operand whose spec does not name an axis is the same for all devices along that
+axis and stays as it is. No devices are needed. The graph of a large mesh has as many nodes as the
+graph of a small one, and an axis with one device adds no node.
 
-Where the program is to stay partitioned, `in_parts` says of the split operands and of the results
-that each device has its place in the leading dimensions.
+If the program stays partitioned, `in_parts` marks the leading dimensions of the split operands and
+of the results as sharded over the devices.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ Sizes = Mapping[Hashable, int]
 def as_program_of_all(
     eqn: jex_core.JaxprEqn, outer: Sizes | None = None, *, stays_in_parts: bool = False
 ) -> Callable[..., list[Array]]:
-    """A shard_map equation as a JAX function of its operands that has no shard_map in it.
+    """Makes a JAX function without shard_map of a shard_map equation and its operands.
 
     Args:
       eqn: the equation.
-      outer: the sizes of mesh axes that a shard_map around it has vmapped already.
-      stays_in_parts: whether `in_parts` says how the leading dimensions are spread.
+      outer: the sizes of the mesh axes that an enclosing shard_map has already vmapped.
+      stays_in_parts: whether `in_parts` says how the leading dimensions are sharded.
     """
     params = eqn.params
     mesh_sizes = dict(params["mesh"].shape)
@@ -72,7 +72,7 @@ def as_program_of_all(
         leading = [axis for axis in long if axis in _flat(names)]
         if not (stays_in_parts and leading):
             return x
-        # Axes that are left to the compiler, or to a program inside, may spread the others.
+        # Axes that the compiler or an inner shard_map partitions may shard the other dimensions.
         others = OPEN if set(mesh_sizes).difference(sizes) else None
         parts = (*leading, *[others] * (x.ndim - len(leading)))
         result: Array = in_parts_p.bind(x, mesh=tuple(mesh_sizes.items()), parts=parts)
@@ -94,7 +94,7 @@ def as_program_of_all(
 
         in_axes = [0 if axis in _flat(names) else None for names in in_names]
         out_axes = [0 if axis in _flat(names) else None for names in out_names]
-        # vmap wants an operand that has the dimension, and there may be none.
+        # vmap needs an operand with the dimension, and possibly no other operand has it.
         devices = np.zeros(sizes[axis], bool)
         mapped = jax.vmap(each, (0, *in_axes), out_axes, axis_name=axis, axis_size=sizes[axis])
         return lambda *args: mapped(devices, *args)
@@ -103,17 +103,17 @@ def as_program_of_all(
 
 
 def without_programs(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[Array]]:
-    """A closed jaxpr as a JAX function in which every shard_map is one program over whole arrays.
+    """Makes a JAX function of a closed jaxpr, with each shard_map as a program over whole arrays.
 
-    The function takes the jaxpr's constants as its first argument. Shardings are gone from it.
+    The function takes the jaxpr's constants as its first argument, and has no shardings.
     """
     body = Body({})
     return lambda consts, *args: body.run(jaxpr.jaxpr, consts, args)
 
 
-# An array as it is, of which `parts` names the axis of the mesh by which each dimension is spread:
-# None for one that is whole on every device, OPEN for one that may be either. `mesh` has the sizes
-# of all axes, by name.
+# Returns its array unchanged. `parts` names the mesh axis that shards each dimension, None for a
+# dimension that is whole on every device, OPEN if either is allowed. `mesh` has the sizes of all
+# axes.
 in_parts_p = jex_core.Primitive("in_parts")
 OPEN = jax.sharding.PartitionSpec.UNCONSTRAINED
 
@@ -140,10 +140,10 @@ batching.primitive_batchers[in_parts_p] = _batched
 
 
 class Body:
-    """Evaluates the jaxprs of a program of each device, inside of the vmaps over the mesh's axes.
+    """Evaluates the jaxprs of a per-device program, inside the vmaps over the mesh axes.
 
     Args:
-      sizes: of the axes that are vmapped, or have one device.
+      sizes: the sizes of the axes that are vmapped or have one device.
       stays_in_parts: see `as_program_of_all`.
     """
 
@@ -174,7 +174,7 @@ class Body:
         if primitive is jit_p:
             return self._call(eqn.params["jaxpr"], operands)
         if primitive in traits.DERIVES:
-            # By the time of lowering they are their functions: their rules have made the gradient.
+            # JAX applied their derivative rules before lowering; only the function is left.
             called = jaxprs.called(eqn)
             return self.run(called.jaxpr, called.consts, operands)
         if compat.primitives.is_collective(eqn) and next(inner_jaxprs(eqn), None) is None:
@@ -195,13 +195,13 @@ class Body:
         axes = params.pop("axes", None) or params.pop("axis_name")
         axes = axes if isinstance(axes, tuple) else (axes,)
         collective = _COLLECTIVES[eqn.primitive](**params)
-        # Other collectives of several operands are one of each.
+        # Other collectives of several operands apply to each operand separately.
         is_of_all = eqn.primitive is lax.ragged_all_to_all_p
         together = [operands] if is_of_all else [[x] for x in operands]
         return [collectives.over_axes(collective, xs, axes, self._sizes) for xs in together]
 
     def _call(self, jaxpr: jex_core.ClosedJaxpr, operands: list[Array]) -> Sequence[Array]:
-        """The results of an inner jitted function, which stays one that all its calls share."""
+        """The results of an inner jitted function, which stays one function for all its calls."""
         key = Identity(jaxpr.jaxpr)
         if key not in self._jitted:
             run = partial(self.run, jaxpr.jaxpr, jaxpr.consts)
@@ -209,14 +209,14 @@ class Body:
         return self._jitted[key](*operands)
 
     def _params(self, eqn: jex_core.JaxprEqn) -> dict[str, Param]:
-        """The params of an equation without what speaks of the mesh."""
+        """The params of an equation without references to the mesh."""
         params = {k: None if k in _OF_THE_MESH else v for k, v in eqn.params.items()}
         if not any(map(_speaks_of_the_mesh, inner_jaxprs(eqn))):
             return params
         return jaxprs.map_inner(params, self._traced_again)
 
     def _traced_again(self, jaxpr: jaxprs.AnyJaxpr) -> jaxprs.AnyJaxpr:
-        """The jaxpr as this class evaluates it."""
+        """Traces the jaxpr again, as this class evaluates it."""
         inner = jaxprs.closed(jaxpr)
         specs = [
             jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in inner.in_avals
@@ -225,7 +225,7 @@ class Body:
         return again if inner is jaxpr else again.jaxpr
 
 
-# They say where a value is, or how it may differ between devices.
+# These primitives say where a value is, or how it varies between devices.
 _UNCHANGED = traits.SHARDS | frozenset(named("pvary"))
 _OF_THE_MESH = frozenset({"sharding", "out_sharding"})
 _MAKERS: dict[str, Callable[..., collectives.Collective]] = {
@@ -242,12 +242,12 @@ _MAKERS: dict[str, Callable[..., collectives.Collective]] = {
     "ragged_all_to_all": collectives.ragged_all_to_all,
 }
 _COLLECTIVES = by_primitive(_MAKERS)
-# Primitives that are gone in the program over whole arrays.
+# Primitives that the program over whole arrays does not contain.
 ELIMINATED = frozenset({*_UNCHANGED, *_COLLECTIVES, lax.axis_index_p, shard_map_p})
 
 
 def _constrained(x: Array, eqn: jex_core.JaxprEqn) -> Array:
-    """The array with its sharding constraint over mesh axes that the compiler partitions."""
+    """Applies a sharding constraint over mesh axes that the compiler partitions."""
     params = eqn.params
     sharding = params["dst_sharding" if "dst_sharding" in params else "sharding"]
     if not isinstance(sharding, jax.sharding.NamedSharding):
@@ -265,10 +265,10 @@ _ONE_BY_ONE = frozenset(named("rng_bit_generator", "pure_callback"))
 
 
 def _runs_one_by_one(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether an equation has to run for one device after the other, because its vmap differs.
+    """Whether an equation has to run for each device in turn, because its vmap would differ.
 
-    Draws by XLA's generator would all be from the key of the first device. A callback takes the
-    arrays of one device, whether or not its vmap_method lets it be called with those of all.
+    XLA's generator would draw everything from the key of the first device. A callback takes the
+    arrays of one device, whatever its vmap_method allows.
     """
     if eqn.primitive in traits.TAKES_KEYS:
         keys = aval_of(eqn.invars[0])
@@ -277,7 +277,7 @@ def _runs_one_by_one(eqn: jex_core.JaxprEqn) -> bool:
 
 
 def _one_by_one(function: Callable[..., Sequence[Array]]) -> Callable[..., Sequence[Array]]:
-    """The function, which vmap calls for one device after the other."""
+    """Makes vmap call the function for one device after the other."""
     each = jax.custom_batching.custom_vmap(function)
 
     @each.def_vmap
@@ -314,7 +314,7 @@ def _unknown(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
 
 
 def _names(spec: jax.sharding.PartitionSpec) -> tuple[tuple[Hashable, ...], ...]:
-    """For each dimension that the spec names, the mesh axes that split it."""
+    """For each dimension in the spec, the mesh axes that split it."""
     return tuple(
         () if entry is None else entry if isinstance(entry, tuple) else (entry,) for entry in spec
     )
@@ -325,7 +325,7 @@ def _flat(names: Sequence[Sequence[Hashable]]) -> Iterator[Hashable]:
 
 
 def _split(x: Array, names: Sequence[Sequence[Hashable]], axes: Shape, sizes: Sizes) -> Array:
-    """The operand with a leading dimension for each of `axes` that `names` has, in their order."""
+    """Adds a leading dimension for each of `axes` that `names` contains, in the order of `axes`."""
     shape: list[Dim] = []
     places: dict[Hashable, int] = {}
     for dim, size in enumerate(x.shape):
@@ -342,7 +342,7 @@ def _split(x: Array, names: Sequence[Sequence[Hashable]], axes: Shape, sizes: Si
 
 
 def _joined(y: Array, names: Sequence[Sequence[Hashable]], axes: Shape, shape: Shape) -> Array:
-    """The result of that shape; the inverse of `_split`."""
+    """The inverse of `_split`; `shape` is the shape of the result."""
     leading = [axis for axis in axes if axis in _flat(names)]
     if not leading:
         return y

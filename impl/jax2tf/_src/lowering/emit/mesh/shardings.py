@@ -1,4 +1,4 @@
-"""Which shardings a trace asks for, and the XlaSharding ops that say them in a graph."""
+"""The shardings that a trace asks for, and the XlaSharding ops that express them in a graph."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from jax2tf._src.tracing.trace import Trace, is_sharded, spans_devices
 
 
 def is_partitioned(trace: Trace) -> bool:
-    """Whether a value in the trace is sharded, so that only a graph can hold the trace.
+    """Whether a value in the trace is sharded, so that the trace has to become a graph.
 
-    What a program of each device says of its own values, eager mode leaves out.
+    Shardings inside a shard_map do not count; eager mode leaves them out.
     """
     return trace.cached(
         "is_partitioned",
@@ -30,7 +30,7 @@ def is_partitioned(trace: Trace) -> bool:
 def constrained(
     ctx: Context, values: Sequence[tf.Tensor], shardings: Sequence[jax.sharding.Sharding]
 ) -> list[tf.Tensor]:
-    """The values, each with its sharding; what is no sharding asks for nothing."""
+    """Applies a sharding to each value; an unspecified sharding changes nothing."""
     placement = ctx.placement
     if placement is not None:
         return [
@@ -46,12 +46,12 @@ def constrained(
 
 
 def programs_of_devices(trace: Trace) -> list[jex_core.JaxprEqn]:
-    """The programs of each device of a mesh (shard_map, and pmap which is made of it)."""
+    """The shard_map equations; pmap is a shard_map too."""
     return [eqn for eqn in trace.equations() if eqn.primitive is shard_map_p]
 
 
 def device_count(trace: Trace) -> int:
-    """How many devices there are in the largest mesh over which a value is sharded."""
+    """The number of devices in the largest mesh over which a value is sharded."""
     meshes = (eqn.params["mesh"].size for eqn in programs_of_devices(trace))
     shardings = (s for eqn in trace.equations() for s in _shardings_of(eqn) if is_sharded(s))
     return int(max([1, *meshes, *(s.num_devices for s in shardings)]))
@@ -60,7 +60,7 @@ def device_count(trace: Trace) -> int:
 def with_sharding(
     x: tf.Tensor, sharding: jax.sharding.Sharding, unconstrained_dims: Iterable[int] = ()
 ) -> tf.Tensor:
-    # A key has dimensions of its own behind the logical ones, which stay whole.
+    # A key has additional dimensions after the logical ones; they are not split.
     proto = compat.jitted.hlo_sharding(sharding, x.shape.rank)
     return compat.xla.xla_sharding(x, proto, sorted(unconstrained_dims))
 
@@ -73,7 +73,7 @@ def _asks_for_sharding(eqn: jex_core.JaxprEqn) -> bool:
 
 
 def _shardings_of(eqn: jex_core.JaxprEqn) -> list[jax.sharding.Sharding]:
-    """The shardings that an equation asks for; what was not asked for may be among them."""
+    """The shardings that an equation asks for; unspecified shardings may be among them."""
     params = eqn.params
     if eqn.primitive is lax.sharding_constraint_p:
         return [params["sharding"]]
@@ -83,10 +83,10 @@ def _shardings_of(eqn: jex_core.JaxprEqn) -> list[jax.sharding.Sharding]:
 
 
 def says_something(ctx: Context, sharding: jax.sharding.Sharding) -> bool:
-    """Whether the graph should hold a sharding: where others are in parts, "whole here" counts."""
+    """Whether the graph needs the sharding: "replicated" counts if other values are split."""
     return is_sharded(sharding) or (spans_devices(sharding) and is_partitioned(ctx.trace))
 
 
 def constrains(sharding: jax.sharding.Sharding, unconstrained_dims: Iterable[int]) -> bool:
-    # Beside dimensions that are left open, whole ones say something too.
+    # If some dimensions are unconstrained, "whole" in the other dimensions is a constraint too.
     return is_sharded(sharding) or (bool(unconstrained_dims) and spans_devices(sharding))
