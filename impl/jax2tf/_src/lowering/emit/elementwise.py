@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import tensorflow as tf
 
@@ -17,6 +18,7 @@ from jax2tf._src.ops import raw
 from jax2tf._src.targets.quirks import Quirk
 
 Function = Callable[..., tf.Tensor]
+F = TypeVar("F", bound=Callable[..., Lowered])
 
 
 def in_kernel_dtype(function: Function, carriers: Carriers = COMPUTED) -> Function:
@@ -33,14 +35,14 @@ def in_kernel_dtype(function: Function, carriers: Carriers = COMPUTED) -> Functi
         result = function(*(ops.cast(x, kernel_dtype) for x in operands))
         return result if result.dtype == tf.bool else ops.cast(result, dtype)
 
-    return computed
+    return _named_as(function, computed)
 
 
 def or_complex(function: Function, complex_function: Function) -> Function:
     def either(*operands: tf.Tensor) -> tf.Tensor:
         return (complex_function if operands[0].dtype.is_complex else function)(*operands)
 
-    return either
+    return _named_as(function, either)
 
 
 def in_one_shape(function: Function) -> Callable[..., tf.Tensor]:
@@ -54,11 +56,11 @@ def in_one_shape(function: Function) -> Callable[..., tf.Tensor]:
 
 
 def unary(op: Function) -> Function:
-    return lambda x: op(x=x)
+    return _named_as(op, lambda x: op(x=x))
 
 
 def binary(op: Function) -> Function:
-    return lambda x, y: op(x=x, y=y)
+    return _named_as(op, lambda x, y: op(x=x, y=y))
 
 
 def of_operands(table: Mapping[str, Callable[..., Lowered]]) -> dict[str, Callable[..., Lowered]]:
@@ -70,9 +72,17 @@ def _without_context(function: Callable[..., Lowered]) -> Callable[..., Lowered]
     def rule(ctx: Context, *operands: tf.Tensor) -> Lowered:
         return function(*in_ranks_for_choices(ctx, *operands))
 
-    rule.__module__ = getattr(function, "__module__", rule.__module__)
-    rule.__qualname__ = getattr(function, "__qualname__", rule.__qualname__)
-    return rule
+    return _named_as(function, rule)
+
+
+def _named_as(function: Callable[..., Lowered], other: F) -> F:
+    """`other` with the module and the name of `function`, which `python -m jax2tf plan` prints.
+
+    Not functools.wraps, whose `__wrapped__` would hide the signature of `other`.
+    """
+    other.__module__ = getattr(function, "__module__", other.__module__)
+    other.__qualname__ = getattr(function, "__qualname__", other.__qualname__)
+    return other
 
 
 def in_ranks_for_choices(ctx: Context, *operands: tf.Tensor) -> Sequence[tf.Tensor]:
