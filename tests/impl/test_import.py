@@ -62,7 +62,8 @@ def test_what_is_imported_at_first_use_alone():
         known = set(sys.modules)
         import jax2tf
         print(*sorted(set(sys.modules) - known))
-        jax2tf.call_tf, jax2tf.convert, jax2tf.dtensor, jax2tf.export, jax2tf.keras, jax2tf.profile
+        jax2tf.call_tf, jax2tf.convert, jax2tf.dtensor, jax2tf.explain, jax2tf.export
+        jax2tf.keras, jax2tf.profile
         print(*sorted(set(sys.modules) - known))
     """)
     lazy = {"jax.extend", *(f"jax2tf.{name}" for name in AT_FIRST_USE)}
