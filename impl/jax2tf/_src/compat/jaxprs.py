@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def trace_context() -> Hashable:
     """The JAX configuration that changes a trace (x64, default precision, ...).
 
-    It is part of the key of jit's cache; no public name gives all of it.
+    The configuration is part of the key of jit's cache. No public name gives the whole of it.
     """
     context: Hashable = _jax_config.trace_context()
     return context

@@ -29,7 +29,7 @@ class Explanation:
         """The report of the target with that name.
 
         Raises:
-          KeyError: there is no report of it; the message lists the targets that have one.
+          KeyError: the target has no report. The message lists the targets that have a report.
         """
         for report in self.reports:
             if report.target == target:

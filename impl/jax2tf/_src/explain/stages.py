@@ -48,7 +48,7 @@ def plan(
     assume_finite: bool = False,
     **kwargs: PyTree,
 ) -> tuple[str, bool]:
-    """The stages of the conversion of `fun_jax` as text, and whether all of it can be lowered.
+    """The stages of the conversion of `fun_jax` as text, and whether every equation can be lowered.
 
     The arguments are those of `jax2tf.explain`, for one target.
     """

@@ -52,7 +52,7 @@ _REPLACEMENTS: dict[str, Callable[..., MlirValue]] = {
 
 
 def _extreme(direction: str, x: MlirValue, y: MlirValue) -> MlirValue:
-    # In the total order -0 < +0 holds. NaNs may be at either end of it, so x != x detects them.
+    # In the total order -0 is less than +0. A NaN may be at either end, so x != x detects NaNs.
     beats = _compare(direction, x, y, "TOTALORDER")
     takes_x = stablehlo.or_(beats, _compare("NE", x, x))
     return stablehlo.select(stablehlo.and_(takes_x, _compare("EQ", y, y)), x, y)

@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
+from jax2tf._src.tracing import jaxprs
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Aval, aval_of
 
@@ -25,7 +26,7 @@ def jaxpr_of(
         for aval in avals
     ]
 
-    def traced(*values: jax.Array) -> list[jax.Array]:
+    def results_of_variables(*values: jax.Array) -> list[jax.Array]:
         given = iter(values)
         operands = [
             _literal(v, carriers) if isinstance(v, jex_core.Literal) else next(given)
@@ -37,8 +38,7 @@ def jaxpr_of(
             for v, x in zip(eqn.outvars, results, strict=True)
         ]
 
-    jaxpr: jex_core.ClosedJaxpr = jax.jit(traced).trace(*specs).jaxpr
-    return jaxpr
+    return jaxprs.traced(results_of_variables, specs)
 
 
 def _carrier(aval: Aval, carriers: Mapping[str, str]) -> np.dtype:

@@ -24,6 +24,7 @@ from jax2tf._src.lowering.emit.float_bits import with_fewer_bits
 from jax2tf._src.lowering.emit.known_values import is_number, known_value, zero
 from jax2tf._src.lowering.emit.precision import compute_dtype, precision_config
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.tracing import jaxprs
 from jax2tf._src.util.typing import Param, Shape
 
 # The dtypes of operands and result for a DotAlgorithmPreset, as in JAX. If the kernel does not
@@ -196,8 +197,7 @@ def _dot_of_jax(
             jax.ShapeDtypeStruct(lhs_shape, lhs_aval.dtype),
             jax.ShapeDtypeStruct(rhs_shape, rhs_aval.dtype),
         ]
-        jaxpr: jex_core.ClosedJaxpr = jax.jit(dot).trace(*specs).jaxpr
-        return jaxpr
+        return jaxprs.traced(dot, specs)
 
     (product,) = ctx.inline(ctx.traced("dot_general", make), lhs, rhs)
     return product

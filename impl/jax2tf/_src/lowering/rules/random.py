@@ -19,6 +19,7 @@ from jax2tf._src import compat, ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import random_bits
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.tracing import jaxprs
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Param, Shape, Size
 
@@ -244,7 +245,7 @@ def _random_gamma(ctx: Context, key: tf.Tensor, alpha: tf.Tensor, *, log_space: 
             jax.ShapeDtypeStruct(aval.shape, aval.dtype),
             jax.ShapeDtypeStruct(alphas.shape, alphas.dtype),
         )
-        return ctx.inline(jax.jit(draw).trace(*specs).jaxpr, key, alpha)
+        return ctx.inline(jaxprs.traced(draw, specs), key, alpha)
 
     return ctx.function(("gamma", aval.dtype, log_space), body, key, alpha)[0]
 
@@ -313,5 +314,4 @@ def _trace(
     function: Callable[..., jax.Array], specs: tuple[jax.ShapeDtypeStruct, ...], partitionable: bool
 ) -> jex_core.ClosedJaxpr:
     with jax.threefry_partitionable(partitionable):
-        jaxpr: jex_core.ClosedJaxpr = jax.jit(function).trace(*specs).jaxpr
-        return jaxpr
+        return jaxprs.traced(function, specs)

@@ -26,6 +26,7 @@ from jax2tf._src.lowering.emit.mesh.shardings import (
     with_sharding,
 )
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.tracing import jaxprs
 from jax2tf._src.tracing.trace import spans_devices
 from jax2tf._src.util.identity import Identity
 
@@ -60,8 +61,7 @@ def _shard_map(ctx: Context, *operands: tf.Tensor, **_: object) -> list[tf.Tenso
     def make() -> jex_core.ClosedJaxpr:
         specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_in]
         program = as_program_of_all(ctx.eqn, stays_in_parts=ctx.wants("XlaSharding"))
-        jaxpr: jex_core.ClosedJaxpr = jax.jit(program).trace(*specs).jaxpr
-        return jaxpr
+        return jaxprs.traced(program, specs)
 
     return ctx.call(ctx.cached(("shard_map", Identity(ctx.eqn)), make), *operands)
 

@@ -35,7 +35,7 @@ _UPDATES: dict[jex_core.Primitive, Callable[..., jax.Array]] = {
     lax.scatter_mul_p: lax.scatter_mul,
     lax.scatter_sub_p: lax.scatter_sub,
 }
-# Some engines with arithmetic of float16 lack these functions of it, or compute them wrongly.
+# Some engines compute in float16, but lack these functions in float16 or compute them wrongly.
 OF_FEW_ENGINES = (
     traits.WINDOWS
     | (frozenset(_UPDATES) - {lax.scatter_mul_p})
