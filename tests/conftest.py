@@ -7,9 +7,11 @@ import hypothesis
 import keras
 import pytest
 
-from harnesses.engine.plugin import pytest_addoption, pytest_configure, pytest_unconfigure
+from harnesses.engine import plugin
+from harnesses.engine.plugin import pytest_configure, pytest_unconfigure
+from tests.cases import share_of, some_cases
 
-__all__ = ["pytest_addoption", "pytest_configure", "pytest_unconfigure"]
+__all__ = ["pytest_configure", "pytest_unconfigure"]
 
 _HERE = Path(__file__).parent
 
@@ -35,6 +37,7 @@ _ONCE = frozenset(
         "impl/test_fuzz_call_tf_planted.py",
         "impl/test_fuzz_planted.py",
         "impl/test_fuzz_planted_combinations.py",
+        "impl/test_import.py",
         "impl/test_pairs_harnesses.py",
         "impl/test_sharding.py",
         "judge/test_command.py",
@@ -50,8 +53,20 @@ _ONCE = frozenset(
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests of the files that are run once.
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of a matrix, and one that takes a part of each test's cases."""
+    plugin.pytest_addoption(parser)
+    parser.addoption(
+        "--cases",
+        type=share_of,
+        default=1,
+        metavar="1/N",
+        help="of each test one case in N, the same ones every time, at least one",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks the tests of the files that are run once, and leaves out cases as `--cases` says.
 
     Raises:
       pytest.UsageError: one of the files is not there.
@@ -61,8 +76,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not file.exists():
             raise pytest.UsageError(f"tests/conftest.py: _ONCE names {file}, which is not there")
     for item in items:
-        if item.path in files:
+        if files & {item.path, *item.path.parents}:
             item.add_marker("once")
+    kept, left_out = some_cases([item.nodeid for item in items], config.option.cases)
+    if left_out:
+        by_name = {item.nodeid: item for item in items}
+        config.hook.pytest_deselected(items=[by_name[name] for name in left_out])
+        items[:] = [by_name[name] for name in kept]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -18,10 +18,10 @@ _NAMES = [f"--name=remat2_{dtype}" for dtype in _DTYPES]
 def fleet(tmp_path):
     """Runs four cells of a fake with an empty ledger; returns the process and the rows."""
 
-    def run(fake, *arguments, **environment):
+    def run(impl, *arguments, **environment):
         path = tmp_path / "rows.jsonl"
-        words = ["run", "--ray=local", "-n2", *_NAMES, "--mode=eager", f"--results={path}"]
-        words += [f"--impl=tests.judge.fakes.{fake}", f"--ledger={tmp_path}", *arguments]
+        words = ["run", "--ray=local", "-n2", *_NAMES, f"--results={path}"]
+        words += [f"--impl=tests.judge.{impl}", f"--ledger={tmp_path}", *arguments]
         process = subprocess.run(
             [sys.executable, "-m", "harnesses", *words],
             cwd=_ROOT,
@@ -36,7 +36,7 @@ def fleet(tmp_path):
 
 def test_a_worker_that_is_killed_costs_nothing(fleet, tmp_path):
     note = tmp_path / "preempted"
-    process, rows = fleet("preempted", PREEMPTED=str(note))
+    process, rows = fleet("fakes.preempted", "--mode=eager", PREEMPTED=str(note))
     assert note.exists()
     assert process.returncode == 0, process.stdout + process.stderr
     assert {name: row["outcome"] for name, row in rows.items()} == {
@@ -48,17 +48,17 @@ def test_a_worker_that_is_killed_costs_nothing(fleet, tmp_path):
 
 @pytest.mark.parametrize(
     ("fake", "outcome", "message"),
-    [("dying", "crash", "the process died"), ("hanging", "timeout", "ended after 5 s")],
+    [("Dying", "crash", "the process died"), ("Hanging", "timeout", "ended after 5 s")],
 )
 def test_a_cell_that_ends_its_worker_twice_is_at_fault(fleet, fake, outcome, message):
-    process, rows = fleet(fake, "--cell-timeout=5")
+    process, rows = fleet(f"fake_converters:{fake}", "--cell-timeout=5")
     assert process.returncode == 1, process.stdout + process.stderr
     assert len(rows) == 4, process.stdout + process.stderr
     lost = rows.pop("remat2_bfloat16")
     assert (lost["outcome"], lost["message"], lost["verdict"]) == (outcome, message, "red")
     assert {row["outcome"] for row in rows.values()} == {"pass"}
     assert f"{outcome}: {message}; no limitation declares it" in process.stdout
-    assert f"--impl tests.judge.fakes.{fake}" in process.stdout
+    assert f"--impl tests.judge.fake_converters:{fake}" in process.stdout
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere"])

@@ -31,13 +31,16 @@ def test_on_devices(file):
     logical_devices.run(file)
 
 
+def test_dtensor_is_right_with_its_quirks_and_lacks():
+    done = logical_devices.module("tests.impl.dtensor_quirks", *PROGRAMS)
+    assert done.returncode == 0, done.stderr[-5000:]
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_dtensor_needs_the_quirk_or_the_lack(name):
     """Without it DTensor refuses the program, gives other numbers, or ends the process."""
-    with_it = logical_devices.module("tests.impl.dtensor_quirks", name)
-    assert with_it.returncode == 0, with_it.stderr[-5000:]
-    without = logical_devices.module("tests.impl.dtensor_quirks", name, "--without")
-    assert without.returncode != 0, f"DTensor no longer has {name}"
+    done = logical_devices.module("tests.impl.dtensor_quirks", name, "--without")
+    assert done.returncode != 0, f"DTensor no longer has {name}"
 
 
 def test_every_quirk_of_dtensor_is_shown():

@@ -1,6 +1,12 @@
 """Converters that do not end in TensorFlow, each wrong in one way."""
 
+import os
+import signal
+import time
+from collections.abc import Callable
+
 import jax
+import ml_dtypes
 import numpy as np
 
 from harnesses.engine.converters import Converter
@@ -56,6 +62,52 @@ class WrongBatches(WrongUnder):
 
 class WrongLastAxis(WrongUnder):
     word = ",3]"
+
+
+class OfBfloat16(Right):
+    """What it does to a result of bfloat16 costs more than a wrong number."""
+
+    harm: Callable[[], object]
+
+    def call(self, model, args):
+        result = model(*args)
+        if result.dtype == ml_dtypes.bfloat16:
+            self.harm()
+        return result
+
+
+class Dying(OfBfloat16):
+    """The process ends."""
+
+    harm = staticmethod(os.abort)
+
+
+class Hanging(OfBfloat16):
+    """It never returns."""
+
+    def harm(self):
+        time.sleep(1000)
+
+
+class Stopping(OfBfloat16):
+    """The run is stopped as STOP_THE_RUN says; without it, nothing happens.
+
+    interrupt     Ctrl-C
+    terminate     what a scheduler sends
+    kill parent   the run's first process and this one die at once
+    """
+
+    def harm(self):
+        way = os.environ.get("STOP_THE_RUN")
+        if way == "interrupt":
+            # A shell's job in the background, as a run of the tests may be, ignores Ctrl-C.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            os.kill(os.getpid(), signal.SIGINT)
+        elif way == "terminate":
+            os.kill(os.getpid(), signal.SIGTERM)
+        elif way == "kill parent":
+            os.kill(os.getppid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Refusing(Converter):

@@ -1,0 +1,47 @@
+"""A part of the cases of each test, for a run that asks whether another JAX breaks anything."""
+
+from __future__ import annotations
+
+import argparse
+import zlib
+from collections import Counter
+
+
+def share_of(text: str) -> int:
+    """The N of 1/N.
+
+    Raises:
+      argparse.ArgumentTypeError: the text is of another form, or N is not positive.
+    """
+    one, _, number = text.partition("/")
+    if one != "1" or not number.isdecimal() or int(number) < 1:
+        raise argparse.ArgumentTypeError(f"expected 1/N, such as 1/3, got {text}")
+    return int(number)
+
+
+def some_cases(names: list[str], share: int) -> tuple[list[str], list[str]]:
+    """Of each test one case in `share`, at least one, and the cases that are left out.
+
+    The choice depends on a case's name only, so a new case changes none of the others; a test of
+    which no case is chosen keeps its first. The matrix keeps its cells: it has `--sample` for that.
+
+    Args:
+      names: of the cases, as `file::test[case]`, in the order in which they are to run.
+      share: 1 keeps every case.
+    """
+
+    def is_chosen(name: str) -> bool:
+        return zlib.crc32(name.encode()) % share == 0 or name.startswith("tests/test_matrix.py")
+
+    chosen = Counter(_test_of(name) for name in names if is_chosen(name))
+    kept = []
+    for name in names:
+        test = _test_of(name)
+        if is_chosen(name) or not chosen[test]:
+            chosen[test] += 1
+            kept.append(name)
+    return kept, sorted(set(names) - set(kept))
+
+
+def _test_of(name: str) -> str:
+    return name.partition("[")[0]

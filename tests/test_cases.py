@@ -1,0 +1,42 @@
+"""The part of the cases that a run with `--cases 1/N` takes."""
+
+import argparse
+
+import pytest
+
+from tests.cases import share_of, some_cases
+
+MANY = [f"tests/impl/test_dims.py::test_values[{case}]" for case in range(90)]
+ONE = "tests/impl/test_dims.py::test_one"
+CELLS = [f"tests/test_matrix.py::test_cell[{case}]" for case in range(9)]
+
+
+def test_a_third_of_the_cases_of_a_test_and_all_cells():
+    kept, left_out = some_cases([*MANY, ONE, *CELLS], 3)
+    assert {*kept, *left_out} == {*MANY, ONE, *CELLS}
+    assert len(kept) + len(left_out) == 100
+    assert {ONE, *CELLS} <= set(kept)
+    assert 20 <= len(set(kept) & set(MANY)) <= 40
+
+
+def test_every_test_keeps_a_case():
+    for share in (1, 2, 1000):
+        kept, _ = some_cases([*MANY[:2], ONE], share)
+        assert {name.partition("[")[0] for name in kept} == {MANY[0].partition("[")[0], ONE}
+
+
+def test_a_new_case_changes_none_of_the_others():
+    before, _ = some_cases(MANY, 3)
+    after, _ = some_cases([MANY[0].replace("[0]", "[new]"), *MANY], 3)
+    assert set(after) & set(MANY) == set(before)
+
+
+def test_every_case_is_kept_in_its_order():
+    assert some_cases([*CELLS, ONE, *MANY], 1) == ([*CELLS, ONE, *MANY], [])
+
+
+@pytest.mark.parametrize("text", ["", "3", "1/0", "1/-2", "2/3", "1/two"])
+def test_what_is_no_share(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="expected 1/N"):
+        share_of(text)
+    assert share_of("1/3") == 3
