@@ -23,10 +23,10 @@ hypothesis.settings.load_profile("tests")
 
 
 # Long, and about processes, files and what is written rather than about one version of JAX: where
-# CI has two Pythons, one of them runs these. By file, below this folder.
+# CI has two Pythons, one of them runs these. Files and folders, below this one.
 _ONCE = frozenset(
     {
-        "browser/test_page.py",
+        "browser",
         "impl/test_broadcasting.py",
         "impl/test_command_line_errors.py",
         "impl/test_dtensor.py",
@@ -43,7 +43,7 @@ _ONCE = frozenset(
         "judge/test_command.py",
         "judge/test_converters.py",
         "judge/test_meshes.py",
-        "reports/test_memory.py",
+        "reports",
         "substrates/test_pytest_plugin.py",
         "substrates/test_rewriter_targets.py",
         "substrates/test_shipping.py",
@@ -66,17 +66,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks the tests of the files that are run once, and leaves out cases as `--cases` says.
+    """Marks the tests that are run once, and leaves out cases as `--cases` says.
 
     Raises:
-      pytest.UsageError: one of the files is not there.
+      pytest.UsageError: one of the files or folders is not there.
     """
-    files = {_HERE / name for name in _ONCE}
-    for file in files:
-        if not file.exists():
-            raise pytest.UsageError(f"tests/conftest.py: _ONCE names {file}, which is not there")
+    paths = {_HERE / name for name in _ONCE}
+    for path in paths:
+        if not path.exists():
+            raise pytest.UsageError(f"tests/conftest.py: _ONCE names {path}, which is not there")
     for item in items:
-        if files & {item.path, *item.path.parents}:
+        if paths & {item.path, *item.path.parents}:
             item.add_marker("once")
     kept, left_out = some_cases([item.nodeid for item in items], config.option.cases)
     if left_out:
