@@ -1,8 +1,9 @@
-"""A part of the cases of each test, for a run that asks whether another JAX breaks anything."""
+"""A part of the cases of each test, and another order of them, for the second run of CI."""
 
 from __future__ import annotations
 
 import argparse
+import random
 import zlib
 from collections import Counter
 
@@ -31,7 +32,7 @@ def some_cases(names: list[str], share: int) -> tuple[list[str], list[str]]:
     """
 
     def is_chosen(name: str) -> bool:
-        return zlib.crc32(name.encode()) % share == 0 or name.startswith("tests/test_matrix.py")
+        return zlib.crc32(name.encode()) % share == 0 or _is_cell(name)
 
     chosen = Counter(_test_of(name) for name in names if is_chosen(name))
     kept = []
@@ -41,6 +42,27 @@ def some_cases(names: list[str], share: int) -> tuple[list[str], list[str]]:
             chosen[test] += 1
             kept.append(name)
     return kept, sorted(set(names) - set(kept))
+
+
+def shuffled(names: list[str], seed: int) -> list[str]:
+    """The cases in another order: files, and the cases of each file. Cells of the matrix stay last.
+
+    A file stays together, as what its tests import and compile is shared.
+    """
+    rng = random.Random(seed)
+    by_file: dict[str, list[str]] = {}
+    for name in names:
+        by_file.setdefault(name.partition("::")[0], []).append(name)
+    cells = [name for name in names if _is_cell(name)]
+    files = [cases for cases in by_file.values() if not _is_cell(cases[0])]
+    rng.shuffle(files)
+    for cases in files:
+        rng.shuffle(cases)
+    return [*(name for cases in files for name in cases), *cells]
+
+
+def _is_cell(name: str) -> bool:
+    return name.startswith("tests/test_matrix.py::")
 
 
 def _test_of(name: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from harnesses.engine import plugin
 from harnesses.engine.plugin import pytest_configure, pytest_unconfigure
-from tests.cases import share_of, some_cases
+from tests.cases import share_of, shuffled, some_cases
 
 __all__ = ["pytest_configure", "pytest_unconfigure"]
 
@@ -63,10 +63,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="1/N",
         help="of each test one case in N, the same ones every time, at least one",
     )
+    parser.addoption(
+        "--shuffle",
+        type=int,
+        metavar="SEED",
+        help="runs files, and tests in each, in another order",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks the tests that are run once, and leaves out cases as `--cases` says.
+    """Marks the tests that are run once; leaves out cases and changes the order, if it is asked to.
 
     Raises:
       pytest.UsageError: one of the files or folders is not there.
@@ -78,11 +84,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if paths & {item.path, *item.path.parents}:
             item.add_marker("once")
-    kept, left_out = some_cases([item.nodeid for item in items], config.option.cases)
+    by_name = {item.nodeid: item for item in items}
+    kept, left_out = some_cases(list(by_name), config.option.cases)
+    if config.option.shuffle is not None:
+        kept = shuffled(kept, config.option.shuffle)
     if left_out:
-        by_name = {item.nodeid: item for item in items}
         config.hook.pytest_deselected(items=[by_name[name] for name in left_out])
-        items[:] = [by_name[name] for name in kept]
+    items[:] = [by_name[name] for name in kept]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,10 +1,11 @@
 """The part of the cases that a run with `--cases 1/N` takes."""
 
 import argparse
+import itertools
 
 import pytest
 
-from tests.cases import share_of, some_cases
+from tests.cases import share_of, shuffled, some_cases
 
 MANY = [f"tests/impl/test_dims.py::test_values[{case}]" for case in range(90)]
 ONE = "tests/impl/test_dims.py::test_one"
@@ -40,3 +41,15 @@ def test_what_is_no_share(text):
     with pytest.raises(argparse.ArgumentTypeError, match="expected 1/N"):
         share_of(text)
     assert share_of("1/3") == 3
+
+
+def test_another_order_keeps_files_together_and_cells_last():
+    other = [f"tests/judge/test_cells.py::test_{name}" for name in "abcdefgh"]
+    names = [*MANY, *CELLS, *other]
+    first, again, second = shuffled(names, 1), shuffled(names, 1), shuffled(names, 2)
+    assert first == again != second
+    assert sorted(first) == sorted(names)
+    assert first[-len(CELLS) :] == CELLS
+    places = [name.partition("::")[0] for name in first]
+    assert sum(a != b for a, b in itertools.pairwise(places)) == 2
+    assert [name for name in first if name in MANY] != MANY

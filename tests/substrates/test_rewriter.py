@@ -226,7 +226,8 @@ def package(tmp_path, monkeypatch):
     sys.meta_path[:] = [
         f for f in sys.meta_path if getattr(f, "prefix", "") != "tf_substrates.on_jax"
     ]
-    sys.modules["tf_substrates.on_jax"].__dict__.pop("tiny_lib", None)
+    if on_jax := sys.modules.get("tf_substrates.on_jax"):
+        vars(on_jax).pop("tiny_lib", None)
 
 
 def test_the_hook(package, monkeypatch):
