@@ -25,7 +25,7 @@ from harnesses.cell.cells import Cell
 from harnesses.cell.names import JAX_SIDE
 from harnesses.cell.outcomes import INAPPLICABLE
 from harnesses.cell.rows import Row
-from harnesses.engine import opinion
+from harnesses.engine import interrupts, opinion
 from harnesses.engine.adapter import Adapter
 from harnesses.engine.compare import Comparison, compare
 from harnesses.harness import CONVERT, Harness
@@ -135,7 +135,7 @@ class Judge:
         except Exception as error:
             return args, error
 
-    def _message_of(self, error: Exception) -> str:
+    def _message_of(self, error: BaseException) -> str:
         """What an exception says, without what changes from run to run."""
         return str(error)
 
@@ -170,7 +170,9 @@ class Judge:
             self._inspect(cell, self._tensorflow.graph_of(callable_, tuple(tensors)))
         try:
             return jax.tree.map(self._tensorflow.to_numpy, callable_(*tensors))
-        except Exception as error:
+        except interrupts.RAISED as error:
+            if interrupts.is_of_the_user(error):
+                raise
             in_ops = mode != "eager" or self._tensorflow.is_op_error(error)
             raise _PhaseError("run" if in_ops else "lower", error) from error
 
@@ -195,7 +197,7 @@ class Inapplicable(Exception):
 class _PhaseError(Exception):
     """An exception of the implementation or of TensorFlow, with the phase that it belongs to."""
 
-    def __init__(self, phase: str, error: Exception):
+    def __init__(self, phase: str, error: BaseException):
         super().__init__(phase, error)
         self.phase = phase
         self.error = error
@@ -203,14 +205,16 @@ class _PhaseError(Exception):
 
 @contextlib.contextmanager
 def phase(name: str) -> Iterator[None]:
-    """Exceptions inside belong to the phase."""
+    """Exceptions inside belong to the phase, those too that would end the process."""
     try:
         yield
-    except Exception as error:
+    except interrupts.RAISED as error:
+        if interrupts.is_of_the_user(error):
+            raise
         raise _PhaseError(name, error) from error
 
 
-def _error(phase: str, error: Exception, words: str) -> Row:
+def _error(phase: str, error: BaseException, words: str) -> Row:
     return {
         "outcome": "error",
         "phase": phase,

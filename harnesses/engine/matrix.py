@@ -29,7 +29,7 @@ from harnesses.cell.names import (
 )
 from harnesses.cell.outcomes import INAPPLICABLE
 from harnesses.cell.rows import Row, row_of
-from harnesses.engine import compile_cache, consumers, request, retirement
+from harnesses.engine import compile_cache, consumers, interrupts, request, retirement
 from harnesses.engine.adapter import check_exists
 from harnesses.engine.judge import Judge
 from harnesses.engine.options import cell_command, run_command, selection
@@ -144,7 +144,7 @@ class Matrix:
         judge = self._judge_of(cell.mode)  # imports TensorFlow, on the watch of no cell
         if self._options.compile_cache is not None and self.impl is not None:
             compile_cache.name_functions_of(str(cell))
-        with self._watchdog.watching():
+        with self._watchdog.watching(), interrupts.watching():
             return self._judged(cell, judge.run(cell))
 
     def retired(self, worker: str) -> bool:

@@ -100,14 +100,45 @@ class Stopping(OfBfloat16):
     def harm(self):
         way = os.environ.get("STOP_THE_RUN")
         if way == "interrupt":
-            # A shell's job in the background, as a run of the tests may be, ignores Ctrl-C.
-            signal.signal(signal.SIGINT, signal.default_int_handler)
             os.kill(os.getpid(), signal.SIGINT)
         elif way == "terminate":
             os.kill(os.getpid(), signal.SIGTERM)
         elif way == "kill parent":
             os.kill(os.getppid(), signal.SIGKILL)
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+if os.environ.get("STOP_THE_RUN") == "interrupt":
+    # A shell's job in the background, as a run of the tests may be, ignores Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class Leaving(OfBfloat16):
+    """It raises what ends a process that does not catch it."""
+
+    raised: type[BaseException]
+
+    def harm(self):
+        raise self.raised("enough")
+
+
+class LeavingBySystemExit(Leaving):
+    raised = SystemExit
+
+
+class LeavingByKeyboardInterrupt(Leaving):
+    raised = KeyboardInterrupt
+
+
+class LeavingByGeneratorExit(Leaving):
+    raised = GeneratorExit
+
+
+class LeavingWhileConverting(Right):
+    """Another exception for each dtype, where the function is converted."""
+
+    def convert(self, fun, args):
+        raise {2: SystemExit, 4: KeyboardInterrupt, 8: GeneratorExit}[args[0].dtype.itemsize]
 
 
 class Refusing(Converter):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -34,8 +35,10 @@ def judged(tmp_path, parsed):
         )
         matrix = Matrix(options, "main")
         (cell,) = matrix.cells.values()
-        row, problem = matrix.run(cell)
-        matrix.close()
+        try:
+            row, problem = matrix.run(cell)
+        finally:
+            matrix.close()
         return row, problem, matrix.command(cell)
 
     return run
@@ -66,6 +69,35 @@ def test_a_wrong_one_is_red(judged, fake, outcome, phase, message):
     assert message in row["message"]
     assert "node_17" not in row["message"]
     assert problem is not None
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_what_would_end_a_process_costs_one_cell(judged, kind):
+    row, problem, _ = judged(f"LeavingBy{kind.__name__}", name="jit_bfloat16")
+    assert (row["outcome"], row["phase"], row["exception"]) == ("error", "run", kind.__name__)
+    assert row["message"] == "enough"
+    assert problem is not None
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [("float16", "SystemExit"), ("float32", "KeyboardInterrupt"), ("float64", "GeneratorExit")],
+)
+def test_what_would_end_a_process_while_it_converts(judged, dtype, kind):
+    row, problem, _ = judged("LeavingWhileConverting", name=f"remat2_{dtype}")
+    assert (row["outcome"], row["phase"], row["exception"]) == ("error", "lower", kind)
+    assert problem is not None
+
+
+def test_ctrl_c_while_a_cell_runs_ends_the_run(judged, monkeypatch):
+    monkeypatch.setenv("STOP_THE_RUN", "interrupt")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            judged("Stopping", name="jit_bfloat16")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_what_one_declines_is_neither_passed_nor_failed(judged):

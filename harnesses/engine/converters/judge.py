@@ -34,7 +34,7 @@ class ConverterJudge(Judge):
             with phase("run"):
                 return jax.tree.map(np.asarray, self._converter.call(model, args))
 
-    def _message_of(self, error: Exception) -> str:
+    def _message_of(self, error: BaseException) -> str:
         words = str(error)
         for pattern, replacement in self._converter.noise:
             words = re.sub(pattern, replacement, words)
