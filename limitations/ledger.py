@@ -279,11 +279,11 @@ def read(path: Path) -> dict[str, Any]:
     """What a TOML file of a ledger holds.
 
     Raises:
-      LedgerError: it is no TOML.
+      LedgerError: it is no TOML, no text in UTF-8, or no file.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise LedgerError(f"{path.name}: {error}") from error
 
 
@@ -304,7 +304,11 @@ def _read(path: Path, *tables: str, of: str | None = None) -> list[dict[str, Any
         unknown = ", ".join(sorted(set(contents) - set(tables)))
         held = " and ".join(f"[[{table}]]" for table in tables)
         raise LedgerError(f"{path.name}: {unknown}: a file holds {held} tables alone")
-    return contents.get(of or tables[0], [])
+    table = of or tables[0]
+    entries = contents.get(table, [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise LedgerError(f"{path.name}: {table}: expected [[{table}]] tables, got {entries!r:.80}")
+    return entries
 
 
 @dataclass(frozen=True)
@@ -422,6 +426,11 @@ def _of_type(kind: type | tuple[type, ...], name: str) -> Validator:
     return lambda value: None if isinstance(value, kind) else f"must be {name}"
 
 
+def _number_of_ulps(value: Any) -> str | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    return None if is_number else f"must be a number from 0 on, got {value!r}"
+
+
 KEYS: Mapping[str, Validator] = {
     "primitive": _texts,
     "harness": _texts,
@@ -441,7 +450,7 @@ KEYS: Mapping[str, Validator] = {
     "phase": _one_of(PHASES),
     "exception": _text,
     "message": _pattern,
-    "ulps": _of_type((int, float), "a number"),
+    "ulps": _number_of_ulps,
     "reason": _text,
     "note": _text,
     "link": _text,

@@ -123,7 +123,7 @@ def _passed(rows: Sequence[Row]) -> dict[str, bool]:
 
 def _described(run: Run, counted: Set[str]) -> dict[str, Any]:
     row = run.rows[0]
-    made_of = row.get("impl_versions") or ""
+    made_of = row["impl_versions"] or ""
     if row["tensorflow"]:
         made_of = f"TensorFlow {row['tensorflow']}"
     failures = {r["harness"]: cause_of(r) for r in run.rows if r["outcome"] != "pass"}

@@ -70,7 +70,7 @@ def gather(rows: Sequence[Row]) -> dict[str, Any]:
     impls = sorted({str(row["impl"]) for row in rows})
     if len(impls) > 1:
         raise ResultsError(f"the rows are of {' and '.join(impls)}: name the files of one")
-    counts = collections.Counter(row["culprit"] for row in rows if row.get("culprit"))
+    counts = collections.Counter(row["culprit"] for row in rows if row["culprit"])
     differing = [row for row in rows if row["ulps"] is not None and row["ulps"] > 1]
     return {
         "impl": impls[0],
@@ -92,7 +92,7 @@ def _worst(rows: Iterable[Row], culprit: str) -> list[dict[str, Any]]:
     """For each primitive and dtype the cell that is off most; the worst of all comes first."""
     together: dict[tuple[str, str], list[Row]] = collections.defaultdict(list)
     for row in rows:
-        if row.get("culprit") == culprit:
+        if row["culprit"] == culprit:
             together[row["primitive"], row["dtype"]].append(row)
     worst = []
     for (primitive, dtype), members in together.items():
@@ -101,6 +101,6 @@ def _worst(rows: Iterable[Row], culprit: str) -> list[dict[str, Any]]:
             {"primitive": primitive, "dtype": dtype, "cells": len(members)}
             | {"modes": sorted({member["mode"] for member in members})}
             | {key: row[key] for key in ("harness", "jax_ulps", "judged_ulps", "opinion")}
-            | {"example": row.get("example")}
+            | {"example": row["example"]}
         )
     return sorted(worst, key=lambda entry: (-float(entry[_ULPS[culprit]]), entry["harness"]))

@@ -184,7 +184,7 @@ def _ulps(row: Row) -> str:
 
 def _nodes_differ(before: Row, after: Row) -> bool:
     """Whether both cells have a graph (rows of older runs tell of none), and not the same size."""
-    sizes = [row.get("nodes") for row in (before, after)]
+    sizes = [row["nodes"] for row in (before, after)]
     # A compiled cell has the graph of one that is not: one line is enough.
     return None not in sizes and sizes[0] != sizes[1] and not before["mode"].endswith("compiled")
 

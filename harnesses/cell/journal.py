@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harnesses.cell.rows import CELL_FIELDS, Row
+from harnesses.cell.rows import CELL_FIELDS, NEEDED, UNKNOWN, Row
 
 # What a run was asked for; see `harnesses.engine.request`.
 Request = dict[str, Any]
@@ -62,11 +62,11 @@ class Journal:
         if not self.path.exists():
             raise _missing(self.path)
         self._lock()
-        lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
-        whole = [line for line in lines if line.endswith("\n") and _parsed(line) is not None]
+        lines = self.path.read_bytes().splitlines(keepends=True)
+        whole = [line for line in lines if line.endswith(b"\n") and _parsed(line) is not None]
         if whole != lines:
             beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-            beside.write_text("".join(whole), encoding="utf-8")
+            beside.write_bytes(b"".join(whole))
             beside.replace(self.path)
             self.close()
             self._lock()
@@ -107,6 +107,8 @@ def check_free(path: Path) -> None:
 def read(path: Path) -> list[Row]:
     """The rows of a results file; of a cell that was run twice, the later row.
 
+    Columns that an earlier judge did not write are null.
+
     A last line that a killed process could not complete is left out.
 
     Raises:
@@ -117,11 +119,17 @@ def read(path: Path) -> list[Row]:
     if path.is_dir():
         raise ResultsError(f"{path} is a folder: give a file of it")
     rows: dict[tuple[str, ...], Row] = {}
-    for number, line in enumerate(path.read_text("utf-8").splitlines(keepends=True), start=1):
+    for number, line in enumerate(path.read_bytes().splitlines(keepends=True), start=1):
         row = _parsed(line)
         if row is not None:
-            rows[tuple(row[field] for field in CELL_FIELDS)] = row
-        elif line.endswith("\n"):
+            lacking = [column for column in NEEDED if column not in row]
+            if lacking:
+                raise ResultsError(
+                    f"{path}:{number} is a row of another version of the judge: it lacks "
+                    f"{', '.join(lacking)}. Run the cells again with this version"
+                )
+            rows[tuple(row[field] for field in CELL_FIELDS)] = UNKNOWN | row
+        elif line.endswith(b"\n"):
             raise ResultsError(f"{path}:{number} is not a row of results")
     return list(rows.values())
 
@@ -148,7 +156,7 @@ def point(link: Path, path: Path) -> None:
     beside.replace(link)
 
 
-def _parsed(line: str) -> Row | None:
+def _parsed(line: bytes) -> Row | None:
     """The row that a line holds; None if it is not one."""
     try:
         row = json.loads(line)

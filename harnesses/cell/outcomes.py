@@ -21,7 +21,7 @@ _WORDS = {
 
 def in_words(row: Mapping[str, Any]) -> str:
     """What the third opinion of a row is; empty if there is none."""
-    if not row.get("culprit"):
+    if not row["culprit"]:
         return ""
     judged = row["impl"] or JUDGED
     return (

@@ -50,6 +50,14 @@ COLUMNS = (
     "impl_versions",  # of a converter that does not end in TensorFlow: what it is made of
 )
 
+# Every row says these. The others are null where they say nothing, and in rows of an earlier judge
+# that did not know them yet.
+NEEDED = (
+    *CELL_FIELDS,
+    *("family", "primitive", "dtype", "x64", "outcome", "seconds", "params", "verdict"),
+    *("jax", "python"),
+)
+
 # What decides which kernels TensorFlow's oneDNN runs, as Linux names it; results depend on that.
 PROCESSOR_FEATURES = ("avx512f", "avx512_bf16", "amx_bf16")
 
@@ -57,14 +65,14 @@ PROCESSOR_FEATURES = ("avx512f", "avx512_bf16", "amx_bf16")
 VERSIONS = ("jax", "tensorflow", "python", "processor", "impl")
 
 # What a row says where a cell did not get that far.
-_UNKNOWN: Row = dict.fromkeys(COLUMNS)
+UNKNOWN: Row = dict.fromkeys(COLUMNS)
 
 
 def row_of(cell: Cell, run: Row, **observed: Any) -> Row:
     """The row of a cell: what it is, what was `observed`, and the `versions` of the run."""
     harness = cell.harness
     return (
-        _UNKNOWN
+        UNKNOWN
         | {
             "harness": harness.name,
             "family": harness.family,

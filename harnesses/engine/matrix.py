@@ -54,6 +54,7 @@ from limitations.check import (
     check,
     check_cell,
 )
+from limitations.ledger import LedgerError
 
 # In the scratch folder: the names of the cells that an earlier part of the run has done.
 _DONE = "done.json"
@@ -85,6 +86,11 @@ class Matrix:
         self._memory = options.worker_memory
         direction = self.selection.direction
         folder = ledger.folder_of(self.impl, options.ledger)
+        if options.ledger is not None and not folder.is_dir():
+            raise LedgerError(
+                f"--ledger {folder} is no folder. Make an empty one, or write it from a run with: "
+                f"python -m limitations update --results FILE --ledger {folder}"
+            )
         self._limitations = ledger.load(folder, direction)
         self._tolerances = tolerances.load(folder) if direction == CONVERT else []
         self._uncovered = ledger.load_uncovered(options.ledger and Path(options.ledger))

@@ -58,7 +58,7 @@ def make_logical_devices(count: int) -> None:
     tf.config.set_logical_device_configuration(cpu, devices)
 
 
-def is_op_error(error: Exception) -> bool:
+def is_op_error(error: BaseException) -> bool:
     """Whether an op raised it while it ran."""
     return isinstance(error, tf.errors.OpError)
 

@@ -135,7 +135,7 @@ def _column(
         letter = LETTERS[row["outcome"]]
         letters[place] = letter.upper() if row["verdict"] == "red" else letter
         sizes[place] = [_finite(row[f]) for f in ("ulps", "tolerance", "nodes", "seconds")]
-        if row["outcome"] != "pass" or row["verdict"] == "red" or row.get("culprit"):
+        if row["outcome"] != "pass" or row["verdict"] == "red" or row["culprit"]:
             limitation = row["limitation"]
             notes[place] = [
                 words.number("text", _message(row)),

@@ -12,6 +12,7 @@ from limitations.ledger import LedgerError, Limitation, load, load_uncovered
 from tests.judge.rows import error, harness, mismatch, passing
 
 _ERROR = "expect = 'error'\nphase = 'lower'\nexception = 'TypeError'\nreason = 'r'\n"
+_MISMATCH = "[[limitation]]\nprimitive = 'sin'\nexpect = 'mismatch'\nreason = 'r'\n"
 _GOOD = "[[limitation]]\nprimitive = 'sin'\n" + _ERROR
 
 
@@ -60,6 +61,11 @@ def test_an_entry(tmp_path):
         ),
         ("[[limit]]\n", "elementwise.toml: limit: a file holds [[limitation]] tables alone"),
         ("[[limitation]\n", "elementwise.toml: "),
+        ("limitation = 3\n", "limitation: expected [[limitation]] tables, got 3"),
+        ("limitation = [1]\n", "limitation: expected [[limitation]] tables, got [1]"),
+        (_MISMATCH + "ulps = nan", "entry 1: 'ulps' must be a number from 0 on, got nan"),
+        (_MISMATCH + "ulps = -1", "entry 1: 'ulps' must be a number from 0 on, got -1"),
+        (_MISMATCH + "ulps = true", "entry 1: 'ulps' must be a number from 0 on, got True"),
     ],
 )
 def test_malformed_entries_are_refused(tmp_path, text, words):
@@ -67,6 +73,26 @@ def test_malformed_entries_are_refused(tmp_path, text, words):
         _load(tmp_path, text)
     assert str(refusal.value).startswith("elementwise.toml: ")
     assert words in str(refusal.value)
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path):
+    (tmp_path / "elementwise.toml").write_bytes(b"\x00\xff\xfe")
+    with pytest.raises(LedgerError, match=r"^elementwise\.toml: .*can't decode"):
+        load(tmp_path)
+
+
+def test_a_folder_in_place_of_a_file_is_named(tmp_path):
+    (tmp_path / "elementwise.toml").mkdir()
+    with pytest.raises(LedgerError, match=r"^elementwise\.toml: .*directory"):
+        load(tmp_path)
+
+
+def test_a_ledger_folder_that_is_not_there(matrix, tmp_path):
+    words = (
+        r"--ledger \S*nowhere is no folder\. Make an empty one, or write it from a run with: pyth"
+    )
+    with pytest.raises(LedgerError, match=words):
+        matrix("right", f"--ledger={tmp_path / 'nowhere'}")
 
 
 def test_uncovered_needs_reasons(tmp_path):

@@ -127,7 +127,7 @@ def test_a_row_says_it_in_words():
     row = {"culprit": "jax", "jax_ulps": 12.0, "judged_ulps": 0.0, "opinion": "float64"}
     said = in_words({**row, "impl": "jax2onnx"})
     assert said == "JAX is wrong: by float64, JAX is off by 12 ULPs and jax2onnx by 0"
-    assert in_words({"culprit": None}) == in_words({}) == ""
+    assert in_words({"culprit": None}) == ""
 
 
 def test_the_judge_puts_it_into_the_row(tmp_path, parsed):

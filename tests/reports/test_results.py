@@ -5,6 +5,7 @@ import json
 import pandas
 import pytest
 
+from harnesses.cell.rows import COLUMNS
 from reports import results
 from reports.results import Cell, ResultsError
 from tests.reports.rows import row
@@ -54,6 +55,27 @@ def test_a_line_that_is_no_row_is_named(tmp_path, line):
     path.write_text(json.dumps(row()) + "\n" + line + "\n")
     with pytest.raises(ResultsError, match=r"a\.jsonl:2 is not a row"):
         results.read(path)
+
+
+def test_a_file_of_other_bytes_is_named(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(json.dumps(row()).encode() + b"\n\x00\xff\xfe\n")
+    with pytest.raises(ResultsError, match=r"a\.jsonl:2 is not a row"):
+        results.read(path)
+
+
+def test_a_row_of_another_version_is_named_with_what_it_lacks(write_results):
+    older = {key: value for key, value in row().items() if key not in ("verdict", "dtype")}
+    path = write_results("a.jsonl", [row(), older])
+    words = r"a\.jsonl:2 is a row of another version of the judge: it lacks dtype, verdict\."
+    with pytest.raises(ResultsError, match=words):
+        results.read(path)
+
+
+def test_what_an_earlier_version_did_not_know_is_null(write_results):
+    older = {key: value for key, value in row().items() if key not in ("nodes", "processor")}
+    (read,) = results.read(write_results("a.jsonl", [older])).values()
+    assert read == {column: row().get(column) for column in COLUMNS}
 
 
 def test_pandas_reads_a_results_file(write_results):

@@ -99,7 +99,7 @@ def engine(mode: str) -> Any:
     return importlib.import_module(f"{__name__}.{mode}")
 
 
-def words_of(error: Exception, engine: Any) -> str:
+def words_of(error: BaseException, engine: Any) -> str:
     """The message of an error of an engine, without what changes from cell to cell."""
     words = str(error)
     for pattern, replacement in engine.NOISE:

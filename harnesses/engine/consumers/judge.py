@@ -42,7 +42,7 @@ class ConsumerJudge(Judge):
             return self._adapter.convert(cell.harness.fun, cell.lowering)
         return self._adapter.convert_for(cell.harness.fun, self._mode)
 
-    def _message_of(self, error: Exception) -> str:
+    def _message_of(self, error: BaseException) -> str:
         return consumers.words_of(error, self._engine)
 
 
