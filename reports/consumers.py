@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import dataclasses
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -159,9 +160,9 @@ def consumer_files(
         others=_shares_of_other_dtypes(harnesses, kept),
         whole=_shares(asked, kept, storable=None),
         lacking={mode: sorted(NO_ARRAYS_OF[mode]) for mode in CONSUMER_MODES},
-        versions=kept.get("versions", {}),
+        runs=[_run_of(mode, asked, kept) for mode in CONSUMER_MODES],
         rows=_rows(asked, kept),
-        limitations=_by_engine(filter(is_of_engines, limitations)),
+        limitations=_by_engine(filter(is_of_engines, limitations), _dtypes_of(harnesses, kept)),
         commands={name: command(name) for name in ENVIRONMENTS},
     )
     return {TABLE: text}
@@ -238,11 +239,49 @@ def _rows(harnesses: Sequence[Harness], kept: Mapping[str, Any]) -> list[Primiti
     return [row for row in rows if not {*row.words} <= {"", "yes"}]
 
 
-def _by_engine(limitations: Iterable[Limitation]) -> list[tuple[str, list[Limitation]]]:
-    """What fails in each engine, by reason and then by primitive."""
+def _run_of(mode: str, harnesses: Sequence[Harness], kept: Mapping[str, Any]) -> dict[str, Any]:
+    """On what the newest run of an engine was, and how many of the cells asked for have a row."""
+    letters = [engine_rows.letter(kept, harness.name, mode) for harness in harnesses]
+    ran = sum(letter != engine_rows.NOT_RUN for letter in letters)
+    versions = kept.get("versions", {}).get(mode, {})
+    return {**versions, "engine": mode, "cells": ran, "of": len(letters)}
+
+
+def _dtypes_of(
+    harnesses: Iterable[Harness], kept: Mapping[str, Any]
+) -> Callable[[Limitation], list[str]]:
+    """A function that gives the dtypes of which a limitation was seen, as the rows have it."""
+    of_primitives = _grouped(harnesses, lambda harness: harness.primitive)
+
+    def dtypes(limitation: Limitation) -> list[str]:
+        everywhere = dataclasses.replace(limitation, jax=None, tensorflow=None, processor=None)
+        found = {
+            harness.dtype.name
+            for primitive in limitation.primitive
+            for harness in of_primitives[primitive]
+            for mode in limitation.modes
+            if engine_rows.letter(kept, harness.name, mode)
+            not in (engine_rows.NOT_RUN, engine_rows.PASSED)
+            and everywhere.matches(row_of(Cell(harness, "cpu", "no_xla", mode), _NO_VERSIONS))
+        }
+        return sorted(found)
+
+    return dtypes
+
+
+def _by_engine(
+    limitations: Iterable[Limitation], dtypes_of: Callable[[Limitation], list[str]]
+) -> list[tuple[str, list[tuple[Limitation, list[str]]]]]:
+    """What fails in each engine, with the dtypes of which it was seen, by reason and primitive."""
     groups = _grouped(limitations, lambda limitation: ", ".join(limitation.modes))
     return [
-        (modes, sorted(members, key=lambda entry: (entry.reason, entry.primitive)))
+        (
+            modes,
+            [
+                (entry, dtypes_of(entry))
+                for entry in sorted(members, key=lambda entry: (entry.reason, entry.primitive))
+            ],
+        )
         for modes, members in sorted(groups.items())
     ]
 

@@ -60,6 +60,7 @@ from reports.columns import COLUMNS, PROVED, WITHOUT_XLA, is_about_columns
 from reports.consumers import consumer_files, is_of_engines
 from reports.explained import explained_files
 from reports.op_tables import op_table_files
+from reports.proofs import Places
 from reports.results import Row
 
 COVERAGE = "jax_primitives_coverage.md"
@@ -81,8 +82,8 @@ DTYPE_GROUPS = {
 }
 TRIED = ALL + NARROW + WITHOUT_TENSORFLOW
 
-
-_BENCHMARKS = {
+# By the name of the figures, what makes their files.
+MEASURED = {
     "benchmarks": benchmark_files,
     "engines": engine_files,
     "growth": growth_files,
@@ -153,7 +154,7 @@ def _all_files(
     texts = table_files(harnesses, ledger, load_uncovered(), proved)
     texts |= consumer_files(harnesses, ledger, rendering.read_data(engine_rows.NAME, folder))
     texts |= op_table_files(dtypes_text)
-    for name, files_of in _BENCHMARKS.items():
+    for name, files_of in MEASURED.items():
         figures = rendering.read_data(name, folder)
         texts |= files_of(figures) if figures else {}
     return texts
@@ -184,8 +185,9 @@ def table_files(
     proved: Mapping[str, Any],
 ) -> dict[str, str]:
     """The files of the tables, by name."""
+    runs, seen = proved.get("runs", []), proved.get("seen", [])
+    places = Places.of(runs, seen)
     view = _View(harnesses)
-    runs = proved.get("runs", [])
     jax_side = [limitation for limitation in limitations if limitation.side == JAX_SIDE]
     ours = [limitation for limitation in limitations if limitation.side != JAX_SIDE]
     elsewhere = (is_about_columns, is_of_engines)
@@ -200,41 +202,53 @@ def table_files(
         "runs": [run | {"since": proofs.added_since(run, harnesses)} for run in runs],
         "groups": _legend(),
         "harnesses": len(harnesses),
+        "seen": seen,
+        "lacking_places": places.lacking(),
     }
     of_columns = {column.name: proved.get(column.name, []) for column in PROVED}
+    counted = {
+        column.name: [
+            run | {"since": proofs.added_since(run, column.asked(harnesses))}
+            for run in of_columns[column.name]
+        ]
+        for column in PROVED
+    }
     devices = {run["device"] for run in runs} or {"cpu"}
     return {
         COVERAGE: rendering.render(
             COVERAGE,
             primitives=view.primitives(jax_side, devices),
-            lacking=view.rows(jax_side),
+            lacking=view.rows(jax_side, places),
             uncovered=_by_reason(uncovered),
             **common,
         ),
         LIMITED_SUPPORT: rendering.render(
             LIMITED_SUPPORT,
-            failures=view.rows(failures),
-            differences=view.rows(differences),
+            failures=view.rows(failures, places),
+            differences=view.rows(differences, places),
             limitations=len(own_side),
             **common,
         ),
         NO_XLA_LIMITATIONS: rendering.render(
             NO_XLA_LIMITATIONS,
-            alone=view.rows(alone),
-            shared=view.rows([entry for entry in without_xla if entry not in alone]),
-            column=of_columns[WITHOUT_XLA.name],
+            alone=view.rows(alone, places),
+            shared=view.rows([entry for entry in without_xla if entry not in alone], places),
+            column=counted[WITHOUT_XLA.name],
             **common,
         ),
         **{
             column.table: rendering.render(
                 column.table,
-                limited=view.rows([entry for entry in ours if column.is_spoken_of(entry)]),
-                column=of_columns[column.name],
+                limited=view.rows(
+                    [entry for entry in ours if column.is_spoken_of(entry)],
+                    Places.of(of_columns[column.name], seen),
+                ),
+                column=counted[column.name],
                 **common,
             )
             for column in COLUMNS
         },
-        "proved.json": json.dumps({"runs": runs, **of_columns}, indent=1) + "\n",
+        "proved.json": json.dumps({"runs": runs, "seen": seen, **of_columns}, indent=1) + "\n",
     }
 
 
@@ -305,10 +319,13 @@ class _View:
             )
         return rows
 
-    def rows(self, limitations: Sequence[Limitation]) -> list[LimitationRow]:
-        """One row for each primitive of each limitation, by primitive."""
+    def rows(self, limitations: Sequence[Limitation], places: Places) -> list[LimitationRow]:
+        """One row for each primitive of each limitation, by primitive.
+
+        `places` says of which devices and lowerings whole runs are kept.
+        """
         rows = [
-            self._row(primitive, limitation)
+            self._row(primitive, limitation, places)
             for limitation in limitations
             for primitive in limitation.primitive
         ]
@@ -319,7 +336,7 @@ class _View:
         anywhere = _anywhere(limitation)
         return [harness for harness, row in self._of[primitive] if anywhere.matches(row)]
 
-    def _row(self, primitive: str, limitation: Limitation) -> LimitationRow:
+    def _row(self, primitive: str, limitation: Limitation, places: Places) -> LimitationRow:
         matched = self.matched(primitive, limitation)
         return LimitationRow(
             primitive=primitive,
@@ -327,8 +344,8 @@ class _View:
             reason=limitation.reason,
             link=limitation.link,
             dtypes=dtypes_text({harness.dtype.name for harness in matched}),
-            devices=_or_all(limitation.devices),
-            lowerings=_or_all(limitation.lowerings),
+            devices=places.text(limitation.devices),
+            lowerings=places.text(limitation.lowerings),
             modes=_or_all(limitation.modes),
             versions=_versions_text(limitation),
             ulps="" if limitation.ulps is None else f"{limitation.ulps:g}",
