@@ -3,7 +3,8 @@
 A table is current if the ledger, the harnesses, the templates and the figures that are kept beside
 it give the same text. A file that no command makes is a finding too: nothing would ever say that it
 is stale. So is a table that does not say when its figures were seen, on which commit and on which
-versions. With `--write` it writes what is stale anew; without, nothing is written.
+versions, and a sentence of the documentation that the data do not give (`reports.statements`). With
+`--write` it writes what is stale anew; without, nothing is written.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ def main(options: argparse.Namespace, console: Console) -> int:
         for path in sorted(options.into.iterdir())
         if path.name not in made
     ]
+    if options.into == rendering.TABLES:
+        findings += _statements(options.write, console)
     for finding in findings:
         console.print(finding, style="red", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{len(made) + len(carried)} files checked, {len(findings)} findings")
@@ -80,6 +83,17 @@ def main(options: argparse.Namespace, console: Console) -> int:
 def _write(texts: Mapping[str, str], folder: Path, console: Console) -> None:
     for path in rendering.write(texts, folder):
         console.print(f"wrote {path}", soft_wrap=True)
+
+
+def _statements(is_written: bool, console: Console) -> list[str]:
+    """A line for each page of the documentation with a sentence that the data do not give."""
+    statements = importlib.import_module("reports.statements")
+    for path in statements.write() if is_written else ():
+        console.print(f"wrote {path}", soft_wrap=True)
+    return [
+        f"{path} has a sentence that is stale. Write it anew with: python -m reports check --write"
+        for path in statements.stale()
+    ]
 
 
 def texts_of(command: str, folder: Path) -> dict[str, str]:

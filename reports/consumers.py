@@ -51,6 +51,14 @@ FAMILIES = (*PROVED_FAMILIES, "special", "conversions", "calls", "fft", "random"
 DTYPES = (*PROVED_DTYPES, "bool")
 # Those that have a row each below: some engines have arrays of them.
 OTHER_DTYPES = ("uint8", "uint32", "float16", "bfloat16", "complex64")
+# What people call the engine of a mode.
+ENGINE_NAMES = {
+    "savedmodel": "TensorFlow",
+    "litert": "LiteRT",
+    "onnx": "ONNX Runtime",
+    "openvino": "OpenVINO",
+    "tfjs": "TensorFlow.js",
+}
 # The environments of tox, and the engines that each has.
 ENVIRONMENTS = {
     "consumers": tuple(mode for mode in CONSUMER_MODES if mode != "tfjs"),
