@@ -57,6 +57,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         raise ResultsError(f"there is no folder {options.into}")
     made, findings = set(KEPT), []
     carried = importlib.import_module("reports.tables").carried_files()
+    support = importlib.import_module("reports.support")
     for command in COMMANDS:
         texts = texts_of(command, options.into)
         if options.write:
@@ -73,7 +74,12 @@ def main(options: argparse.Namespace, console: Console) -> int:
         if path.name not in made
     ]
     if options.into == rendering.TABLES:
+        pages = support.files()
+        if options.write:
+            _write(pages, support.FOLDER, console)
+        findings += stale(pages, support.FOLDER, "support")
         findings += _statements(options.write, console)
+        made.update(pages)
     for finding in findings:
         console.print(finding, style="red", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{len(made) + len(carried)} files checked, {len(findings)} findings")

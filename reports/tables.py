@@ -32,21 +32,9 @@ from rich.console import Console
 from harnesses.cell.cells import Cell
 from harnesses.cell.names import JAX_SIDE
 from harnesses.cell.rows import row_of
-from harnesses.harness import (
-    ALL,
-    COMPLEX,
-    FLOAT8,
-    FLOATS,
-    INTEGERS,
-    INTS,
-    NARROW,
-    UINTS,
-    WITHOUT_TENSORFLOW,
-    Harness,
-    all_harnesses,
-)
+from harnesses.harness import Harness, all_harnesses
 from limitations.ledger import Limitation, load, load_uncovered
-from reports import engine_rows, explained, proofs, rendering, results
+from reports import engine_rows, explained, proofs, rendering, results, support
 from reports.benchmarks.files import (
     benchmark_files,
     endurance_files,
@@ -58,6 +46,7 @@ from reports.benchmarks.files import (
 )
 from reports.columns import COLUMNS, PROVED, WITHOUT_XLA, is_about_columns
 from reports.consumers import consumer_files, is_of_engines
+from reports.dtype_names import TRIED, dtypes_text, legend
 from reports.explained import explained_files
 from reports.op_tables import op_table_files
 from reports.proofs import Places
@@ -66,21 +55,6 @@ from reports.results import Row
 COVERAGE = "jax_primitives_coverage.md"
 LIMITED_SUPPORT = "primitives_with_limited_support.md"
 NO_XLA_LIMITATIONS = WITHOUT_XLA.table
-
-# Short names for dtypes that are often listed together, the larger groups first.
-DTYPE_GROUPS = {
-    "common": ALL,
-    "inexact": FLOATS + COMPLEX,
-    "integer": INTEGERS,
-    "floating": FLOATS,
-    "complex": COMPLEX,
-    "signed": INTS,
-    "unsigned": UINTS,
-    "float8": FLOAT8,
-    "narrow": NARROW,
-    "exotic": WITHOUT_TENSORFLOW,
-}
-TRIED = ALL + NARROW + WITHOUT_TENSORFLOW
 
 # By the name of the figures, what makes their files.
 MEASURED = {
@@ -119,7 +93,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         files = results.default_files() if options.results is None else options.results
         proved = proofs.with_proofs(proved, files, harnesses, ledger, console)
     texts = _all_files(harnesses, ledger, proved, options.into)
-    data = _carried(harnesses, ledger)
+    data = _carried(harnesses, ledger, proved, options.into)
     written = [(texts, options.into), (data, _data_folder(options))]
     if options.check:
         stale = [path for files, folder in written for path in rendering.stale(files, folder)]
@@ -138,11 +112,19 @@ def files(folder: Path) -> dict[str, str]:
 
 def carried_files() -> dict[str, str]:
     """What the wheel carries of the ledger, by file name, for `explained.FOLDER`."""
-    return _carried(all_harnesses(jax_version=None), load())
+    proved = rendering.read_data("proved")
+    return _carried(all_harnesses(jax_version=None), load(), proved, rendering.TABLES)
 
 
-def _carried(harnesses: Sequence[Harness], ledger: Sequence[Limitation]) -> dict[str, str]:
-    return explained_files(ledger, _View(harnesses).matched)
+def _carried(
+    harnesses: Sequence[Harness],
+    ledger: Sequence[Limitation],
+    proved: Mapping[str, Any],
+    folder: Path,
+) -> dict[str, str]:
+    kept = rendering.read_data(engine_rows.NAME, folder)
+    data = support.gather(harnesses, ledger, proved, kept)
+    return explained_files(ledger, _View(harnesses).matched) | support.carried(data)
 
 
 def _all_files(
@@ -200,7 +182,7 @@ def table_files(
     alone = [entry for entry in without_xla if entry.lowerings and "xla" not in entry.lowerings]
     common = {
         "runs": [run | {"since": proofs.added_since(run, harnesses)} for run in runs],
-        "groups": _legend(),
+        "groups": legend(),
         "harnesses": len(harnesses),
         "seen": seen,
         "lacking_places": places.lacking(),
@@ -358,7 +340,14 @@ class _View:
 def _anywhere(limitation: Limitation) -> Limitation:
     """The limitation without its conditions on the place and the versions of a run."""
     return dataclasses.replace(
-        limitation, devices=(), lowerings=(), modes=(), jax=None, tensorflow=None, side=JAX_SIDE
+        limitation,
+        devices=(),
+        lowerings=(),
+        modes=(),
+        jax=None,
+        tensorflow=None,
+        processor=None,
+        side=JAX_SIDE,
     )
 
 
@@ -397,26 +386,3 @@ def _versions_text(limitation: Limitation) -> str:
         "processor": limitation.processor,
     }
     return ", ".join(f"{name} `{c}`" for name, c in conditions.items() if c) or "all"
-
-
-def dtypes_text(names: Iterable[str], groups: Mapping[str, Sequence] = DTYPE_GROUPS) -> str:
-    """Dtypes as text, those that make up a group by its name: `floating, int8, bool`."""
-    left = set(names)
-    words = []
-    for group, dtypes in groups.items():
-        members = {dtype.name for dtype in dtypes}
-        if members <= left:
-            words.append(group)
-            left -= members
-    known = [dtype.name for dtype in TRIED if dtype.name in left]
-    return ", ".join([*words, *known, *sorted(left.difference(known))])
-
-
-def _legend() -> dict[str, str]:
-    """The groups, each in the words of those after it."""
-    after = dict(DTYPE_GROUPS)
-    legend = {}
-    for group, dtypes in DTYPE_GROUPS.items():
-        del after[group]
-        legend[group] = dtypes_text((dtype.name for dtype in dtypes), after)
-    return legend

@@ -175,7 +175,7 @@ def test_the_command_names_what_is_stale_and_what_nothing_makes(two_tables, repo
     assert printed.strip().splitlines() == [
         f"{two_tables / 'planted.md'} is stale. Write it anew with: python -m reports planted",
         f"{two_tables / 'by_hand.md'} is made by no command of this check",
-        "5 files checked, 2 findings",
+        "6 files checked, 2 findings",
     ]
 
 
@@ -184,7 +184,7 @@ def test_what_is_stale_is_written_anew(two_tables, reports):
     assert status == 0
     assert printed.strip().splitlines() == [
         f"wrote {two_tables / 'planted.md'}",
-        "5 files checked, 0 findings",
+        "6 files checked, 0 findings",
     ]
     right = (rendering.TABLES / "planted.md").read_bytes()
     assert (two_tables / "planted.md").read_bytes() == right

@@ -10,7 +10,7 @@ import pytest
 
 from harnesses.harness import ALL, FLOATS, Harness, all_harnesses
 from limitations.ledger import load, load_uncovered
-from reports import explained, rendering, results, tables
+from reports import dtype_names, explained, rendering, results, tables
 from reports.columns import PROVED, WITHOUT_XLA
 from tests.reports.rows import failure, row
 
@@ -257,7 +257,7 @@ def test_the_proof_is_shown_and_what_came_after_it(texts):
     ],
 )
 def test_dtypes_are_named_by_group(names, text):
-    assert tables.dtypes_text(names) == text
+    assert dtype_names.dtypes_text(names) == text
 
 
 def test_the_legend_says_what_a_group_holds(texts):
@@ -320,7 +320,7 @@ def test_a_stale_table_is_named_with_the_command_that_writes_it(reports, made_up
 def test_missing_tables_are_stale(reports, made_up):
     status, printed = reports("tables", "--check", "--into", made_up)
     assert status == 1
-    assert printed.count("is stale") == 6 + len(PROVED)
+    assert printed.count("is stale") == 7 + len(PROVED)
 
 
 def test_stale_benchmarks_are_named_too(reports, made_up):
