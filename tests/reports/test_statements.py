@@ -121,3 +121,9 @@ def test_the_files_that_a_page_names_are_there(path):
         and not any((root / name).exists() for root in roots)
     ]
     assert missing == []
+
+
+def test_the_page_of_tables_leads_to_each_of_them():
+    shown = re.findall(r"\(\.\./reports/tables/([\w.]+\.md)\)", page("docs/tables.md"))
+    there = [path.name for path in (ROOT / "reports/tables").glob("*.md")]
+    assert sorted(shown) == sorted(there)
