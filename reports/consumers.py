@@ -151,7 +151,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
 def consumer_files(
     harnesses: Sequence[Harness], limitations: Sequence[Limitation], kept: Mapping[str, Any]
 ) -> dict[str, str]:
-    """The file of the table, by name; `kept` is what engine_rows.json holds."""
+    """The table and a page for each engine, by name; `kept` is what engine_rows.json holds."""
     asked = [harness for harness in harnesses if _is_asked(harness)]
     families = _grouped(asked, lambda harness: harness.family)
     shares = [(f, len(families[f]), _shares(families[f], kept)) for f in FAMILIES if f in families]
@@ -159,6 +159,7 @@ def consumer_files(
     shares += [
         (d, len(of_dtypes[d]), _shares(of_dtypes[d], kept)) for d in DTYPES if d in of_dtypes
     ]
+    runs = {mode: _run_of(mode, asked, kept) for mode in CONSUMER_MODES}
     text = rendering.render(
         TABLE,
         engines=CONSUMER_MODES,
@@ -168,12 +169,26 @@ def consumer_files(
         others=_shares_of_other_dtypes(harnesses, kept),
         whole=_shares(asked, kept, storable=None),
         lacking={mode: sorted(NO_ARRAYS_OF[mode]) for mode in CONSUMER_MODES},
-        runs=[_run_of(mode, asked, kept) for mode in CONSUMER_MODES],
+        runs=list(runs.values()),
         rows=_rows(asked, kept),
-        limitations=_by_engine(filter(is_of_engines, limitations), _dtypes_of(harnesses, kept)),
         commands={name: command(name) for name in ENVIRONMENTS},
     )
-    return {TABLE: text}
+    dtypes_of = _dtypes_of(harnesses, kept)
+    pages = {
+        page_of(mode): rendering.render(
+            "consumers_engine.md",
+            title=ENGINE_NAMES[mode],
+            run=run,
+            entries=[(entry, dtypes_of(entry)) for entry in _of_engine(limitations, mode)],
+        )
+        for mode, run in runs.items()
+    }
+    return {TABLE: text} | pages
+
+
+def page_of(engine: str) -> str:
+    """The name of the page of what fails in an engine."""
+    return f"consumers_{engine}.md"
 
 
 def contradictions(
@@ -277,21 +292,10 @@ def _dtypes_of(
     return dtypes
 
 
-def _by_engine(
-    limitations: Iterable[Limitation], dtypes_of: Callable[[Limitation], list[str]]
-) -> list[tuple[str, list[tuple[Limitation, list[str]]]]]:
-    """What fails in each engine, with the dtypes of which it was seen, by reason and primitive."""
-    groups = _grouped(limitations, lambda limitation: ", ".join(limitation.modes))
-    return [
-        (
-            modes,
-            [
-                (entry, dtypes_of(entry))
-                for entry in sorted(members, key=lambda entry: (entry.reason, entry.primitive))
-            ],
-        )
-        for modes, members in sorted(groups.items())
-    ]
+def _of_engine(limitations: Iterable[Limitation], engine: str) -> list[Limitation]:
+    """What fails in an engine, by reason and then by primitive."""
+    members = [entry for entry in limitations if is_of_engines(entry) and engine in entry.modes]
+    return sorted(members, key=lambda entry: (entry.reason, entry.primitive))
 
 
 def _grouped(
