@@ -3,6 +3,7 @@
 Pages link to them as files of the repository, so that they can be read without a build.
 """
 
+import importlib.util
 import posixpath
 import re
 from pathlib import Path
@@ -18,6 +19,9 @@ def _elsewhere():
     """Each file outside of docs/ that the site has, with its address in the site."""
     for path in sorted((ROOT / "reports/tables").iterdir()):
         yield path, f"tables/{path.name}"
+    for path in sorted((ROOT / "support").iterdir()):
+        # MkDocs takes a README for the page of its folder.
+        yield path, f"support/{path.name}"
     for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
         yield ROOT / name, name
 
@@ -25,10 +29,19 @@ def _elsewhere():
 _ADDRESSES = dict(_elsewhere())
 
 
+def _supports_page():
+    """The text of the page with a search box; its module is beside this one."""
+    spec = importlib.util.spec_from_file_location("supports_page", ROOT / ".ci/supports_page.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.page()
+
+
 def on_files(files, config):
     """Adds the files from elsewhere."""
     for path, address in _ADDRESSES.items():
         files.append(File.generated(config, address, abs_src_path=str(path)))
+    files.append(File.generated(config, "supports.html", content=_supports_page()))
     return files
 
 

@@ -20,6 +20,7 @@ COMMANDS = {
     "substrates": "write reports/tables/substrates.md, or --check that it is current",
     "consumers": "take rows of engines in, and write reports/tables/consumers.md",
     "libraries": "write reports/tables/libraries.md, or --check that it is current",
+    "support": "write support/FAMILY.md: each primitive by target and dtype",
     "html": "one page to look at: primitives, modes and what came of them",
     "costs": "what harnesses cost, by which --shard divides a run",
     "merge": "the shards of one run as one results file; what is missing is counted",

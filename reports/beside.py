@@ -16,6 +16,7 @@ from typing import Any
 
 from rich.console import Console
 
+from harnesses.cell import origin
 from reports import kept_rows, rendering
 from reports.causes import cause_of
 from reports.kept_rows import Run
@@ -129,4 +130,11 @@ def _described(run: Run, counted: Set[str]) -> dict[str, Any]:
     failures = {r["harness"]: cause_of(r) for r in run.rows if r["outcome"] != "pass"}
     counts = collections.Counter(text for name, text in failures.items() if name in counted)
     most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST]
-    return {"made_of": made_of, "command": run.command, "failures": most}
+    return {
+        "made_of": made_of,
+        "python": row["python"],
+        **origin.of(row),
+        "cells": len(run.rows),
+        "command": run.command,
+        "failures": most,
+    }

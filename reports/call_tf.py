@@ -11,6 +11,7 @@ import collections
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -19,9 +20,10 @@ from harnesses.cell.names import CALL_TF_MODES, JAX_SIDE
 from harnesses.cell.rows import VERSIONS, Row, row_of
 from harnesses.harness import CALL_TF, Harness, all_harnesses
 from limitations.ledger import Limitation, load
-from reports import rendering
+from reports import directions, rendering
 
-TABLE = "call_tf.md"
+NAME, TABLE = "call_tf", "call_tf.md"
+add_arguments = directions.add_arguments
 
 _NO_VERSIONS: Row = dict.fromkeys(VERSIONS)
 
@@ -35,26 +37,28 @@ class OpRow:
     modes: Sequence[str]  # "yes", "no", "partly", "TensorFlow has none", "" where nothing is asked
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; fail if the table is not current"
-    )
-    parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
-
-
 def main(options: argparse.Namespace, console: Console) -> int:
-    texts = files(options.into)
+    runs = directions.runs_of(options, NAME, _harnesses())
+    texts = table_files(_harnesses(), load(direction=CALL_TF), runs)
     return rendering.write_or_check(texts, options, console, "python -m reports call_tf")
 
 
 def files(folder: Path) -> dict[str, str]:
-    """The files that this command writes, by name. No figures are read from `folder`."""
-    harnesses = all_harnesses(jax_version=None, direction=CALL_TF)
-    return table_files(harnesses, load(direction=CALL_TF))
+    """The files that this command writes, by name, with the runs that `folder` keeps."""
+    runs = directions.kept_runs(NAME, folder)
+    return table_files(_harnesses(), load(direction=CALL_TF), runs)
 
 
-def table_files(harnesses: Sequence[Harness], limitations: Sequence[Limitation]) -> dict[str, str]:
-    """The file of the table, by name."""
+def _harnesses() -> list[Harness]:
+    return all_harnesses(jax_version=None, direction=CALL_TF)
+
+
+def table_files(
+    harnesses: Sequence[Harness],
+    limitations: Sequence[Limitation],
+    runs: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, str]:
+    """The file of the table, and that of the runs, by name."""
     # The table is the same whatever versions it is made on: limitations of some are those of all.
     by_op: dict[str, list[Harness]] = collections.defaultdict(list)
     for harness in harnesses:
@@ -66,9 +70,10 @@ def table_files(harnesses: Sequence[Harness], limitations: Sequence[Limitation])
         rows=rows,
         harnesses=len(harnesses),
         shares=_shares(harnesses, limitations),
+        runs=directions.counted(runs, harnesses),
         limitations=sorted(limitations, key=lambda limitation: limitation.primitive),
     )
-    return {TABLE: text}
+    return {TABLE: text} | directions.files(NAME, runs)
 
 
 def _op_row(op: str, harnesses: Sequence[Harness], limitations: Sequence[Limitation]) -> OpRow:

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harnesses.cell import origin
 from harnesses.cell.names import (
     GRADIENT,
     GRADIENT_MODES,
@@ -64,6 +65,10 @@ class Column:
         """Whether a limitation speaks of the column, among others."""
         return not {*self.modes, *self.others}.isdisjoint(limitation.modes)
 
+    def asked(self, harnesses: Iterable[Harness]) -> list[Harness]:
+        """Those of the harnesses that have a cell in the column."""
+        return [harness for harness in harnesses if self.family in (None, harness.family)]
+
     def runs_of(
         self, rows: Sequence[Row], harnesses: Sequence[Harness], ledger: Sequence[Limitation] = ()
     ) -> Iterable[dict]:
@@ -78,16 +83,14 @@ class Column:
                 groups[row["device"], row["lowering"], row["mode"]].append(row)
         for (device, lowering, mode), members in sorted(groups.items()):
             if not Tally(members).red:
-                there_are = sum(
-                    harness.runs_on(members[0]["jax"])
-                    for harness in harnesses
-                    if self.family in (None, harness.family)
-                )
+                asked = self.asked(harnesses)
+                there_are = sum(harness.runs_on(members[0]["jax"]) for harness in asked)
                 yield {
                     "device": device,
                     "lowering": lowering,
                     "mode": mode,
                     **{name: members[0][name] for name in ("impl", "jax", "tensorflow", "python")},
+                    **origin.of(members[0]),
                     **_counts(members, of_jax),
                     **self._parts(members, of_jax),
                     "of": there_are,

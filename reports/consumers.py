@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import dataclasses
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,6 +51,14 @@ FAMILIES = (*PROVED_FAMILIES, "special", "conversions", "calls", "fft", "random"
 DTYPES = (*PROVED_DTYPES, "bool")
 # Those that have a row each below: some engines have arrays of them.
 OTHER_DTYPES = ("uint8", "uint32", "float16", "bfloat16", "complex64")
+# What people call the engine of a mode.
+ENGINE_NAMES = {
+    "savedmodel": "TensorFlow",
+    "litert": "LiteRT",
+    "onnx": "ONNX Runtime",
+    "openvino": "OpenVINO",
+    "tfjs": "TensorFlow.js",
+}
 # The environments of tox, and the engines that each has.
 ENVIRONMENTS = {
     "consumers": tuple(mode for mode in CONSUMER_MODES if mode != "tfjs"),
@@ -142,7 +151,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
 def consumer_files(
     harnesses: Sequence[Harness], limitations: Sequence[Limitation], kept: Mapping[str, Any]
 ) -> dict[str, str]:
-    """The file of the table, by name; `kept` is what engine_rows.json holds."""
+    """The table and a page for each engine, by name; `kept` is what engine_rows.json holds."""
     asked = [harness for harness in harnesses if _is_asked(harness)]
     families = _grouped(asked, lambda harness: harness.family)
     shares = [(f, len(families[f]), _shares(families[f], kept)) for f in FAMILIES if f in families]
@@ -150,6 +159,7 @@ def consumer_files(
     shares += [
         (d, len(of_dtypes[d]), _shares(of_dtypes[d], kept)) for d in DTYPES if d in of_dtypes
     ]
+    runs = {mode: _run_of(mode, asked, kept) for mode in CONSUMER_MODES}
     text = rendering.render(
         TABLE,
         engines=CONSUMER_MODES,
@@ -159,12 +169,26 @@ def consumer_files(
         others=_shares_of_other_dtypes(harnesses, kept),
         whole=_shares(asked, kept, storable=None),
         lacking={mode: sorted(NO_ARRAYS_OF[mode]) for mode in CONSUMER_MODES},
-        versions=kept.get("versions", {}),
+        runs=list(runs.values()),
         rows=_rows(asked, kept),
-        limitations=_by_engine(filter(is_of_engines, limitations)),
         commands={name: command(name) for name in ENVIRONMENTS},
     )
-    return {TABLE: text}
+    dtypes_of = _dtypes_of(harnesses, kept)
+    pages = {
+        page_of(mode): rendering.render(
+            "consumers_engine.md",
+            title=ENGINE_NAMES[mode],
+            run=run,
+            entries=[(entry, dtypes_of(entry)) for entry in _of_engine(limitations, mode)],
+        )
+        for mode, run in runs.items()
+    }
+    return {TABLE: text} | pages
+
+
+def page_of(engine: str) -> str:
+    """The name of the page of what fails in an engine."""
+    return f"consumers_{engine}.md"
 
 
 def contradictions(
@@ -238,13 +262,40 @@ def _rows(harnesses: Sequence[Harness], kept: Mapping[str, Any]) -> list[Primiti
     return [row for row in rows if not {*row.words} <= {"", "yes"}]
 
 
-def _by_engine(limitations: Iterable[Limitation]) -> list[tuple[str, list[Limitation]]]:
-    """What fails in each engine, by reason and then by primitive."""
-    groups = _grouped(limitations, lambda limitation: ", ".join(limitation.modes))
-    return [
-        (modes, sorted(members, key=lambda entry: (entry.reason, entry.primitive)))
-        for modes, members in sorted(groups.items())
-    ]
+def _run_of(mode: str, harnesses: Sequence[Harness], kept: Mapping[str, Any]) -> dict[str, Any]:
+    """On what the newest run of an engine was, and how many of the cells asked for have a row."""
+    letters = [engine_rows.letter(kept, harness.name, mode) for harness in harnesses]
+    ran = sum(letter != engine_rows.NOT_RUN for letter in letters)
+    versions = kept.get("versions", {}).get(mode, {})
+    return {**versions, "engine": mode, "cells": ran, "of": len(letters)}
+
+
+def _dtypes_of(
+    harnesses: Iterable[Harness], kept: Mapping[str, Any]
+) -> Callable[[Limitation], list[str]]:
+    """A function that gives the dtypes of which a limitation was seen, as the rows have it."""
+    of_primitives = _grouped(harnesses, lambda harness: harness.primitive)
+
+    def dtypes(limitation: Limitation) -> list[str]:
+        everywhere = dataclasses.replace(limitation, jax=None, tensorflow=None, processor=None)
+        found = {
+            harness.dtype.name
+            for primitive in limitation.primitive
+            for harness in of_primitives[primitive]
+            for mode in limitation.modes
+            if engine_rows.letter(kept, harness.name, mode)
+            not in (engine_rows.NOT_RUN, engine_rows.PASSED)
+            and everywhere.matches(row_of(Cell(harness, "cpu", "no_xla", mode), _NO_VERSIONS))
+        }
+        return sorted(found)
+
+    return dtypes
+
+
+def _of_engine(limitations: Iterable[Limitation], engine: str) -> list[Limitation]:
+    """What fails in an engine, by reason and then by primitive."""
+    members = [entry for entry in limitations if is_of_engines(entry) and engine in entry.modes]
+    return sorted(members, key=lambda entry: (entry.reason, entry.primitive))
 
 
 def _grouped(

@@ -19,6 +19,7 @@ from typing import Any
 
 from rich.console import Console
 
+from harnesses.cell import origin
 from harnesses.cell.outcomes import BOTH, JAX, JUDGED, NEITHER
 from reports import rendering, results
 from reports.results import ResultsError, Row
@@ -75,11 +76,18 @@ def gather(rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "impl": impls[0],
         "versions": sorted({version_line(row) for row in rows}),
+        "origins": _origins(rows),
         "cells": len(rows),
         "differing": len(differing),
         "counts": {culprit: counts[culprit] for culprit in (JAX, JUDGED, BOTH, NEITHER)},
         "off": {culprit: _worst(rows, culprit) for culprit in _ULPS},
     }
+
+
+def _origins(rows: Iterable[Row]) -> list[dict[str, str]]:
+    """When and on which commits the rows were seen, each once."""
+    found = {tuple(origin.of(row).values()) for row in rows}
+    return [dict(zip(origin.KEYS, words, strict=True)) for words in sorted(found)]
 
 
 def culprit_files(data: Mapping[str, Any]) -> dict[str, str]:

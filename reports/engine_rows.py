@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 
+from harnesses.cell import origin
 from harnesses.cell.names import CONSUMER_MODES
 from harnesses.engine.consumers import NO_ARRAYS_OF
 from harnesses.harness import Harness
@@ -38,7 +39,10 @@ def merged(
             continue
         letters = cells.setdefault(row["harness"], [NOT_RUN] * len(CONSUMER_MODES))
         letters[CONSUMER_MODES.index(row["mode"])] = _letter(row)
-        versions[row["mode"]] = {name: row[name] for name in ("jax", "tensorflow", "python")}
+        versions[row["mode"]] = {
+            **{name: row[name] for name in ("jax", "tensorflow", "python")},
+            **origin.of(row),
+        }
     texts = {name: "".join(cells[name]) for name in sorted(cells) if name in names}
     dtypes = {name: kept["dtypes"][name] for name in kept.get("dtypes", {}) if name in names}
     return {"versions": dict(sorted(versions.items())), "dtypes": dtypes, "cells": texts}

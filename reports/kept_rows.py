@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harnesses.cell import journal
+from harnesses.cell import origin
 from reports import results
 from reports.causes import words_of
-from reports.results import ResultsError, Row
+from reports.results import Row
 
 COLUMNS = (
     "harness",
@@ -36,6 +36,7 @@ COLUMNS = (
     "python",
     "impl",
     "impl_versions",
+    *origin.KEYS,
 )
 
 
@@ -53,9 +54,7 @@ class Run:
         Raises:
           ResultsError: there is no such file, or it holds no row.
         """
-        rows = journal.read(path)
-        if not rows:
-            raise ResultsError(f"{path} holds no row: the run that wrote it executed no cell")
+        rows = results.read(path).values()
         return cls(results.command_of(path), [_kept(row) for row in rows])
 
 

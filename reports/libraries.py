@@ -16,6 +16,7 @@ from typing import Any
 
 from rich.console import Console
 
+from harnesses.cell import origin
 from reports import rendering
 from reports.results import ResultsError
 
@@ -77,6 +78,7 @@ def gather(found: Mapping[str, Any]) -> dict[str, Any]:
     asked = collections.Counter(name.partition(".")[0] for name in found["names"])
     return {
         "version": found["version"],
+        **_seen(found),
         "names": {
             area: [
                 count,
@@ -87,6 +89,11 @@ def gather(found: Mapping[str, Any]) -> dict[str, Any]:
         "areas": dict(sorted(areas.items())),
         "failures": failures,
     }
+
+
+def _seen(found: Mapping[str, Any]) -> dict[str, str]:
+    """On which versions, when and on which commit; `unknown` where the file does not say."""
+    return {key: found.get(key, origin.UNKNOWN) for key in ("jax", "python")} | origin.of(found)
 
 
 def renewed(
@@ -115,6 +122,7 @@ def renewed(
     failures |= {(f[0], f[1]): f for f in again["failures"]}
     return {
         "version": again["version"],
+        **_seen(again),
         "names": names,
         "areas": {area: dict(sorted(counts.items())) for area, counts in sorted(areas.items())},
         "failures": [failures[key] for key in sorted(failures)],
@@ -127,6 +135,7 @@ def library_files(data: Mapping[str, Any]) -> dict[str, str]:
         name: {
             **library,
             "places": _places(library),
+            "ran": _total(library),
             "reasons": _grouped(f for f in library["failures"] if f[3]),
             "to_mend": _grouped([*f[:3], f[2]] for f in library["failures"] if not f[3]),
         }
@@ -139,6 +148,12 @@ def library_files(data: Mapping[str, Any]) -> dict[str, str]:
 
 def _places(library: Mapping[str, Any]) -> list[str]:
     return sorted({place for counts in library["areas"].values() for place in counts})
+
+
+def _total(library: Mapping[str, Any]) -> list[int]:
+    """How many programs ran, in each place, and how many of these are equal."""
+    counts = [count for of in library["areas"].values() for count in of.values()]
+    return [sum(count[i] for count in counts) for i in (0, 1)]
 
 
 def _grouped(failures: Iterable[Sequence[str]]) -> list[tuple[str, int, list[str]]]:

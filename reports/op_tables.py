@@ -36,6 +36,7 @@ def op_table_files(dtypes_text: Callable[[Iterable[str]], str]) -> dict[str, str
             "ops.md",
             targets=list(known),
             versions={target: t.versions for target, t in {_MEASURE: own, **known}.items()},
+            seen={target: t.seen for target, t in {_MEASURE: own, **known}.items()},
             counts={target: _counts(t) for target, t in known.items()},
             rows=[row for row in rows if set(row[2]) - {""} != {"yes"}],
             whole=[use for use, _, cells in rows if set(cells) - {""} == {"yes"}],

@@ -1,15 +1,22 @@
-"""What full runs proved, on which versions: the contents of proved.json, made of results files."""
+"""What full runs proved, on which versions: the contents of proved.json, made of results files.
+
+`runs` holds whole runs without a red cell; a list for each column beside the matrix holds its runs.
+`seen` holds parts of runs on a device or with a lowering of which there is no whole run: what the
+ledger says of these was seen, and is not proved.
+"""
 
 from __future__ import annotations
 
 import collections
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from harnesses.cell.names import JAX_SIDE, MODE_NAMES
+from harnesses.cell import origin
+from harnesses.cell.names import DEVICES, JAX_SIDE, LOWERINGS, MODE_NAMES
 from harnesses.harness import Harness
 from limitations.ledger import Limitation
 from reports import results
@@ -26,7 +33,7 @@ def with_proofs(
     console: Console,
 ) -> dict[str, Any]:
     """`proved` with the full runs among the results files; a line about each file that is none."""
-    runs = list(proved.get("runs", []))
+    runs, seen = list(proved.get("runs", [])), list(proved.get("seen", []))
     of_columns = {column.name: list(proved.get(column.name, [])) for column in PROVED}
     for file in files:
         rows = list(results.read(file).values())
@@ -39,9 +46,11 @@ def with_proofs(
                     f"{file} ({run['device']} {run['lowering']}) changes no versions: {problem}",
                     soft_wrap=True,
                 )
+                if run["lowering"] in LOWERINGS:
+                    seen = _with_part(seen, run, harnesses)
             else:
                 runs = with_run(runs, run)
-    return {"runs": runs, **of_columns}
+    return {"runs": runs, "seen": [part for part in seen if not _covers(runs, part)], **of_columns}
 
 
 def with_run(runs: Sequence[dict[str, Any]], run: dict[str, Any]) -> list[dict[str, Any]]:
@@ -80,6 +89,7 @@ def _run_of(device: str, lowering: str, rows: Sequence[Row]) -> dict[str, Any]:
         "device": device,
         "lowering": lowering,
         **versions,
+        **origin.of(rows[0]),
         "harnesses": len({row["harness"] for row in rows}),
         "cells": tally.cells,
         "passed": tally.outcomes["pass"],
@@ -88,8 +98,63 @@ def _run_of(device: str, lowering: str, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def added_since(run: Mapping[str, Any], harnesses: Sequence[Harness]) -> int:
-    """How many more harnesses the run's version of JAX could run now."""
-    return sum(harness.runs_on(run["jax"]) for harness in harnesses) - run["harnesses"]
+    """How many more harnesses the run's version of JAX could run now than there were then."""
+    there_were = run.get("of", run["harnesses"])
+    return sum(harness.runs_on(run["jax"]) for harness in harnesses) - there_were
+
+
+@dataclass(frozen=True)
+class Places:
+    """The devices and the lowerings of which runs are kept: whole ones, or parts.
+
+    Attributes:
+      proved: those of whole runs.
+      seen: those of parts of runs.
+    """
+
+    proved: frozenset[str]
+    seen: frozenset[str]
+
+    @classmethod
+    def of(cls, runs: Sequence[Mapping[str, Any]], parts: Sequence[Mapping[str, Any]]) -> Places:
+        """The places of whole runs and of parts of runs."""
+        return cls(_places(runs), _places(parts))
+
+    def text(self, names: Sequence[str]) -> str:
+        """The devices or lowerings of a limitation, with a mark at those that are not proved."""
+        return ", ".join(map(self._word, names)) or "all"
+
+    def lacking(self) -> list[str]:
+        """The devices and lowerings of which no whole run is kept."""
+        return [name for name in (*DEVICES, *LOWERINGS) if name not in self.proved]
+
+    def _word(self, name: str) -> str:
+        if name in self.proved:
+            return name
+        return f"{name} (seen, not proved)" if name in self.seen else f"{name} (not run)"
+
+
+def _places(runs: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    return frozenset(run[key] for run in runs for key in ("device", "lowering"))
+
+
+def _covers(runs: Iterable[Mapping[str, Any]], part: Mapping[str, Any]) -> bool:
+    """Whether whole runs are kept of the device and of the lowering of a part."""
+    return {part["device"], part["lowering"]} <= _places(runs)
+
+
+def _with_part(
+    seen: Sequence[Mapping[str, Any]], run: Mapping[str, Any], harnesses: Sequence[Harness]
+) -> list[dict[str, Any]]:
+    """The parts of runs with one more, if that saw more of its place than the one that is kept."""
+    keys = ("device", "lowering", "jax", "tensorflow", *origin.KEYS, "cells")
+    asked = sum(harness.runs_on(run["jax"]) for harness in harnesses) * len(MODE_NAMES)
+    part = {key: run[key] for key in keys} | {"machine": origin.UNKNOWN, "of": asked}
+    kept = [dict(other) for other in seen]
+    same = [other for other in kept if _proof_key(other) == _proof_key(part)]
+    if any(isinstance(o["cells"], int) and o["cells"] > part["cells"] for o in same):
+        return kept
+    return [*(other for other in kept if other not in same), part]
 
 
 def _problem(lowering: str, rows: Sequence[Row], harnesses: Sequence[Harness]) -> str | None:

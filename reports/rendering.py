@@ -12,7 +12,12 @@ from typing import Any
 import jinja2
 from rich.console import Console
 
+from harnesses.cell import origin
+
 TABLES = Path(__file__).parent / "tables"
+
+# How tables call what a row names.
+_TITLES = {"jax": "JAX", "tensorflow": "TensorFlow", "python": "Python"}
 
 
 def render(name: str, **data: Any) -> str:
@@ -67,7 +72,7 @@ def figures(data: Mapping[str, Any]) -> str:
 
 def table_with_figures(name: str, data: Mapping[str, Any], **more: Any) -> dict[str, str]:
     """The text of the table NAME.md and of its figures, by file name; `more` is for the table."""
-    table = render(f"{name}.md", **more, **data)
+    table = render(f"{name}.md", figures=data, **more, **data)
     return {f"{name}.json": figures(data), f"{name}.md": table}
 
 
@@ -79,7 +84,14 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"cell": _cell, "seconds": _seconds, "ratio": _ratio}
+    environment.filters |= {
+        "cell": _cell,
+        "seconds": _seconds,
+        "ratio": _ratio,
+        "day": _day,
+        "commit": _commit,
+        "seen": _seen,
+    }
     return environment
 
 
@@ -101,6 +113,24 @@ def _ratio(quartiles: Mapping[str, float]) -> str:
     """`median (lower quartile to upper quartile)`."""
     low, median, high = (_three_digits(quartiles[k]) for k in ("low", "median", "high"))
     return f"{median} ({low} to {high})"
+
+
+def _day(figures: Mapping[str, Any]) -> str:
+    """When figures were seen; `by DAY` where only the day is known on which they came here."""
+    seen = origin.of(figures)
+    is_latest = seen["commit"].startswith(f"{origin.UNKNOWN};")
+    return f"by {seen['date']}" if is_latest else seen["date"]
+
+
+def _commit(figures: Mapping[str, Any]) -> str:
+    """The commit on which figures were seen."""
+    return origin.of(figures)["commit"]
+
+
+def _seen(figures: Mapping[str, Any]) -> str:
+    """On which versions, when and on which commit figures were seen, in a line."""
+    versions = [f"{title} {figures[key]}" for key, title in _TITLES.items() if figures.get(key)]
+    return f"{', '.join(versions)}; seen {_day(figures)} (commit {_commit(figures)})"
 
 
 def _three_digits(value: float) -> str:

@@ -4,7 +4,8 @@
 
 A row says which cell it is (harness, family, primitive, dtype, x64, params, device, lowering,
 mode), what came of it (outcome, phase, exception, message, ulps, tolerance, nodes, seconds), what
-the ledger says about that (limitation, verdict), and on what (jax, tensorflow, python, impl).
+the ledger says about that (limitation, verdict), and on what (jax, tensorflow, python, impl). When
+it was seen and on which commit (date, commit) the run's request says; `read` gives it to each row.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from harnesses.cell import journal
+from harnesses.cell import journal, origin
 from harnesses.cell.journal import FOLDER as RESULTS
 from harnesses.cell.journal import ResultsError
 from harnesses.cell.names import DEFAULT_IMPLEMENTATION
@@ -68,7 +69,8 @@ def read(path: Path) -> dict[Cell, Row]:
     rows = journal.read(path)
     if not rows:
         raise ResultsError(f"{path} holds no row: the run that wrote it executed no cell")
-    return {Cell(*(row[field] for field in Cell._fields)): row for row in rows}
+    seen = origin.of_run(path, journal.request_of(path))
+    return {Cell(*(row[field] for field in Cell._fields)): seen | row for row in rows}
 
 
 def refuse_rows_of_others(rows: Iterable[Row], into: Path, own: Path) -> None:

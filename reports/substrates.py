@@ -23,10 +23,11 @@ from harnesses.engine.adapter import Adapter
 from harnesses.harness import SUBSTRATES, Harness, all_harnesses
 from limitations.check import LedgerIndex
 from limitations.ledger import Limitation, SymbolReason, load, load_symbol_reasons
-from reports import rendering
+from reports import directions, rendering
 from reports.results import ResultsError
 
-TABLE = "substrates.md"
+NAME, TABLE = "substrates", "substrates.md"
+add_arguments = directions.add_arguments
 # The columns: a substrate and a mode each.
 PLACES = ((ON_NUMPY, EAGER), *((ON_JAX, mode) for mode in SUBSTRATE_MODES))
 YES, PARTLY, NO, NONE = "yes", "partly", "no", "TensorFlow has none"
@@ -44,26 +45,23 @@ class SymbolRow:
     places: Sequence[str]  # yes, partly, no, TensorFlow has none, "" where nothing is asked
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; fail if the table is not current"
-    )
-    parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
-
-
 def main(options: argparse.Namespace, console: Console) -> int:
-    texts = files(options.into)
+    texts = _files(directions.runs_of(options, NAME, _harnesses()))
     return rendering.write_or_check(texts, options, console, "python -m reports substrates")
 
 
 def files(folder: Path) -> dict[str, str]:
-    """The files that this command writes, by name. No figures are read from `folder`."""
-    return table_files(
-        all_harnesses(jax_version=None, direction=SUBSTRATES),
-        load(direction=SUBSTRATES),
-        load_symbol_reasons(),
-        symbols(),
-    )
+    """The files that this command writes, by name, with the runs that `folder` keeps."""
+    return _files(directions.kept_runs(NAME, folder))
+
+
+def _harnesses() -> list[Harness]:
+    return all_harnesses(jax_version=None, direction=SUBSTRATES)
+
+
+def _files(runs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    ledger = load(direction=SUBSTRATES)
+    return table_files(_harnesses(), ledger, load_symbol_reasons(), symbols(), runs)
 
 
 def symbols() -> dict[str, Any]:
@@ -81,6 +79,7 @@ def table_files(
     limitations: Sequence[Limitation],
     reasons: Sequence[SymbolReason],
     symbols: Mapping[str, Any],
+    runs: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, str]:
     """The file of the table, by name.
 
@@ -112,9 +111,10 @@ def table_files(
         there=sum(found is not ABSENT for found in symbols.values()),
         harnesses=len(harnesses),
         shares=_shares(harnesses, index),
+        runs=directions.counted(runs, harnesses),
         limitations=sorted(limitations, key=lambda limitation: limitation.primitive),
     )
-    return {TABLE: text}
+    return {TABLE: text} | directions.files(NAME, runs)
 
 
 def _found(owner: Any, name: str) -> Any:

@@ -32,21 +32,9 @@ from rich.console import Console
 from harnesses.cell.cells import Cell
 from harnesses.cell.names import JAX_SIDE
 from harnesses.cell.rows import row_of
-from harnesses.harness import (
-    ALL,
-    COMPLEX,
-    FLOAT8,
-    FLOATS,
-    INTEGERS,
-    INTS,
-    NARROW,
-    UINTS,
-    WITHOUT_TENSORFLOW,
-    Harness,
-    all_harnesses,
-)
+from harnesses.harness import Harness, all_harnesses
 from limitations.ledger import Limitation, load, load_uncovered
-from reports import engine_rows, explained, proofs, rendering, results
+from reports import engine_rows, explained, proofs, rendering, results, support
 from reports.benchmarks.files import (
     benchmark_files,
     endurance_files,
@@ -58,31 +46,18 @@ from reports.benchmarks.files import (
 )
 from reports.columns import COLUMNS, PROVED, WITHOUT_XLA, is_about_columns
 from reports.consumers import consumer_files, is_of_engines
+from reports.dtype_names import TRIED, dtypes_text, legend
 from reports.explained import explained_files
 from reports.op_tables import op_table_files
+from reports.proofs import Places
 from reports.results import Row
 
 COVERAGE = "jax_primitives_coverage.md"
 LIMITED_SUPPORT = "primitives_with_limited_support.md"
 NO_XLA_LIMITATIONS = WITHOUT_XLA.table
 
-# Short names for dtypes that are often listed together, the larger groups first.
-DTYPE_GROUPS = {
-    "common": ALL,
-    "inexact": FLOATS + COMPLEX,
-    "integer": INTEGERS,
-    "floating": FLOATS,
-    "complex": COMPLEX,
-    "signed": INTS,
-    "unsigned": UINTS,
-    "float8": FLOAT8,
-    "narrow": NARROW,
-    "exotic": WITHOUT_TENSORFLOW,
-}
-TRIED = ALL + NARROW + WITHOUT_TENSORFLOW
-
-
-_BENCHMARKS = {
+# By the name of the figures, what makes their files.
+MEASURED = {
     "benchmarks": benchmark_files,
     "engines": engine_files,
     "growth": growth_files,
@@ -118,7 +93,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         files = results.default_files() if options.results is None else options.results
         proved = proofs.with_proofs(proved, files, harnesses, ledger, console)
     texts = _all_files(harnesses, ledger, proved, options.into)
-    data = _carried(harnesses, ledger)
+    data = _carried(harnesses, ledger, proved, options.into)
     written = [(texts, options.into), (data, _data_folder(options))]
     if options.check:
         stale = [path for files, folder in written for path in rendering.stale(files, folder)]
@@ -137,11 +112,19 @@ def files(folder: Path) -> dict[str, str]:
 
 def carried_files() -> dict[str, str]:
     """What the wheel carries of the ledger, by file name, for `explained.FOLDER`."""
-    return _carried(all_harnesses(jax_version=None), load())
+    proved = rendering.read_data("proved")
+    return _carried(all_harnesses(jax_version=None), load(), proved, rendering.TABLES)
 
 
-def _carried(harnesses: Sequence[Harness], ledger: Sequence[Limitation]) -> dict[str, str]:
-    return explained_files(ledger, _View(harnesses).matched)
+def _carried(
+    harnesses: Sequence[Harness],
+    ledger: Sequence[Limitation],
+    proved: Mapping[str, Any],
+    folder: Path,
+) -> dict[str, str]:
+    kept = rendering.read_data(engine_rows.NAME, folder)
+    data = support.gather(harnesses, ledger, proved, kept)
+    return explained_files(ledger, _View(harnesses).matched) | support.carried(data)
 
 
 def _all_files(
@@ -153,7 +136,7 @@ def _all_files(
     texts = table_files(harnesses, ledger, load_uncovered(), proved)
     texts |= consumer_files(harnesses, ledger, rendering.read_data(engine_rows.NAME, folder))
     texts |= op_table_files(dtypes_text)
-    for name, files_of in _BENCHMARKS.items():
+    for name, files_of in MEASURED.items():
         figures = rendering.read_data(name, folder)
         texts |= files_of(figures) if figures else {}
     return texts
@@ -184,8 +167,9 @@ def table_files(
     proved: Mapping[str, Any],
 ) -> dict[str, str]:
     """The files of the tables, by name."""
+    runs, seen = proved.get("runs", []), proved.get("seen", [])
+    places = Places.of(runs, seen)
     view = _View(harnesses)
-    runs = proved.get("runs", [])
     jax_side = [limitation for limitation in limitations if limitation.side == JAX_SIDE]
     ours = [limitation for limitation in limitations if limitation.side != JAX_SIDE]
     elsewhere = (is_about_columns, is_of_engines)
@@ -198,43 +182,55 @@ def table_files(
     alone = [entry for entry in without_xla if entry.lowerings and "xla" not in entry.lowerings]
     common = {
         "runs": [run | {"since": proofs.added_since(run, harnesses)} for run in runs],
-        "groups": _legend(),
+        "groups": legend(),
         "harnesses": len(harnesses),
+        "seen": seen,
+        "lacking_places": places.lacking(),
     }
     of_columns = {column.name: proved.get(column.name, []) for column in PROVED}
+    counted = {
+        column.name: [
+            run | {"since": proofs.added_since(run, column.asked(harnesses))}
+            for run in of_columns[column.name]
+        ]
+        for column in PROVED
+    }
     devices = {run["device"] for run in runs} or {"cpu"}
     return {
         COVERAGE: rendering.render(
             COVERAGE,
             primitives=view.primitives(jax_side, devices),
-            lacking=view.rows(jax_side),
+            lacking=view.rows(jax_side, places),
             uncovered=_by_reason(uncovered),
             **common,
         ),
         LIMITED_SUPPORT: rendering.render(
             LIMITED_SUPPORT,
-            failures=view.rows(failures),
-            differences=view.rows(differences),
+            failures=view.rows(failures, places),
+            differences=view.rows(differences, places),
             limitations=len(own_side),
             **common,
         ),
         NO_XLA_LIMITATIONS: rendering.render(
             NO_XLA_LIMITATIONS,
-            alone=view.rows(alone),
-            shared=view.rows([entry for entry in without_xla if entry not in alone]),
-            column=of_columns[WITHOUT_XLA.name],
+            alone=view.rows(alone, places),
+            shared=view.rows([entry for entry in without_xla if entry not in alone], places),
+            column=counted[WITHOUT_XLA.name],
             **common,
         ),
         **{
             column.table: rendering.render(
                 column.table,
-                limited=view.rows([entry for entry in ours if column.is_spoken_of(entry)]),
-                column=of_columns[column.name],
+                limited=view.rows(
+                    [entry for entry in ours if column.is_spoken_of(entry)],
+                    Places.of(of_columns[column.name], seen),
+                ),
+                column=counted[column.name],
                 **common,
             )
             for column in COLUMNS
         },
-        "proved.json": json.dumps({"runs": runs, **of_columns}, indent=1) + "\n",
+        "proved.json": json.dumps({"runs": runs, "seen": seen, **of_columns}, indent=1) + "\n",
     }
 
 
@@ -305,10 +301,13 @@ class _View:
             )
         return rows
 
-    def rows(self, limitations: Sequence[Limitation]) -> list[LimitationRow]:
-        """One row for each primitive of each limitation, by primitive."""
+    def rows(self, limitations: Sequence[Limitation], places: Places) -> list[LimitationRow]:
+        """One row for each primitive of each limitation, by primitive.
+
+        `places` says of which devices and lowerings whole runs are kept.
+        """
         rows = [
-            self._row(primitive, limitation)
+            self._row(primitive, limitation, places)
             for limitation in limitations
             for primitive in limitation.primitive
         ]
@@ -319,7 +318,7 @@ class _View:
         anywhere = _anywhere(limitation)
         return [harness for harness, row in self._of[primitive] if anywhere.matches(row)]
 
-    def _row(self, primitive: str, limitation: Limitation) -> LimitationRow:
+    def _row(self, primitive: str, limitation: Limitation, places: Places) -> LimitationRow:
         matched = self.matched(primitive, limitation)
         return LimitationRow(
             primitive=primitive,
@@ -327,8 +326,8 @@ class _View:
             reason=limitation.reason,
             link=limitation.link,
             dtypes=dtypes_text({harness.dtype.name for harness in matched}),
-            devices=_or_all(limitation.devices),
-            lowerings=_or_all(limitation.lowerings),
+            devices=places.text(limitation.devices),
+            lowerings=places.text(limitation.lowerings),
             modes=_or_all(limitation.modes),
             versions=_versions_text(limitation),
             ulps="" if limitation.ulps is None else f"{limitation.ulps:g}",
@@ -341,7 +340,14 @@ class _View:
 def _anywhere(limitation: Limitation) -> Limitation:
     """The limitation without its conditions on the place and the versions of a run."""
     return dataclasses.replace(
-        limitation, devices=(), lowerings=(), modes=(), jax=None, tensorflow=None, side=JAX_SIDE
+        limitation,
+        devices=(),
+        lowerings=(),
+        modes=(),
+        jax=None,
+        tensorflow=None,
+        processor=None,
+        side=JAX_SIDE,
     )
 
 
@@ -380,26 +386,3 @@ def _versions_text(limitation: Limitation) -> str:
         "processor": limitation.processor,
     }
     return ", ".join(f"{name} `{c}`" for name, c in conditions.items() if c) or "all"
-
-
-def dtypes_text(names: Iterable[str], groups: Mapping[str, Sequence] = DTYPE_GROUPS) -> str:
-    """Dtypes as text, those that make up a group by its name: `floating, int8, bool`."""
-    left = set(names)
-    words = []
-    for group, dtypes in groups.items():
-        members = {dtype.name for dtype in dtypes}
-        if members <= left:
-            words.append(group)
-            left -= members
-    known = [dtype.name for dtype in TRIED if dtype.name in left]
-    return ", ".join([*words, *known, *sorted(left.difference(known))])
-
-
-def _legend() -> dict[str, str]:
-    """The groups, each in the words of those after it."""
-    after = dict(DTYPE_GROUPS)
-    legend = {}
-    for group, dtypes in DTYPE_GROUPS.items():
-        del after[group]
-        legend[group] = dtypes_text((dtype.name for dtype in dtypes), after)
-    return legend

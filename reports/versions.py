@@ -18,6 +18,7 @@ from typing import Any
 from packaging.version import Version
 from rich.console import Console
 
+from harnesses.cell import origin
 from reports import rendering, results
 from reports.causes import cause_of
 from reports.results import Cell, ResultsError, Row
@@ -108,9 +109,10 @@ def _key(rows: Mapping[Cell, Row]) -> list[Version]:
     return [Version(row[name] or "0") for name in _VERSIONS]
 
 
-def _counts(rows: Mapping[Cell, Row]) -> dict[str, int]:
+def _counts(rows: Mapping[Cell, Row]) -> dict[str, Any]:
     tally = Tally(rows.values())
     return {
+        **origin.of(next(iter(rows.values()))),
         "cells": tally.cells,
         "passed": tally.outcomes["pass"],
         "declared": tally.limited,

@@ -2,7 +2,7 @@
 
 {"command": "python -m harnesses run --family special --shard 1/4", "cells": 780,
  "cells_of_all_shards": 3120, "asked": {...}, "versions": {"jax": "0.12.0", ...},
- "code": {"the judge": "1f2e...", ...}}
+ "code": {"the judge": "1f2e...", ...}, "origin": {"date": "2026-11-28", "commit": "7d40e7c"}}
 """
 
 import dataclasses
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from harnesses.cell import origin
 from harnesses.cell.journal import Request, ResultsError, request_of, stopped
 from harnesses.cell.names import JAX_SIDE
 from harnesses.engine import shards
@@ -45,6 +46,7 @@ def request(options: Any, cells: int) -> Request:
             "the ledger": _digest(ledger.glob("*.toml")),
             "the implementation": _digest(_files_of(impl)) if impl else "",
         },
+        "origin": origin.now(),
     }
 
 

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 
+from harnesses.cell import origin
 from harnesses.engine.consumers import EngineError
 from harnesses.engine.consumers.service import Service, ServiceError
 from harnesses.probes.catalogue import catalogue
@@ -74,7 +75,7 @@ def probed(
     finally:
         for service in services:
             service.close()
-    return Table(_versions(target), _by_use(asked, outcomes))
+    return Table(_versions(target), _by_use(asked, outcomes), origin.now())
 
 
 def _command(target: str) -> list[str]:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from harnesses.cell import origin
 from harnesses.probes.probe import ALL
 
 FOLDER = Path(__file__).parents[2] / "impl/jax2tf/_src/targets/op_tables"
@@ -20,17 +21,20 @@ class Table:
 
     Attributes:
       versions: of the distributions that were tried.
+      seen: the date and the commit of the newest of the tries.
       uses: by use and dtype, the outcome in words. What TensorFlow has no kernel for is not there.
     """
 
     versions: Mapping[str, str]
     uses: Uses
+    seen: Mapping[str, str] = dataclasses.field(default_factory=lambda: origin.of({}))
 
 
 def read(path: Path) -> Table:
     """The table of a file."""
     data = json.loads(path.read_text(encoding="utf-8"))
-    return Table(data["versions"], {use: _by_dtype(row) for use, row in data["uses"].items()})
+    uses = {use: _by_dtype(row) for use, row in data["uses"].items()}
+    return Table(data["versions"], uses, origin.of(data.get("seen", {})))
 
 
 def write(table: Table, path: Path) -> None:
@@ -40,7 +44,8 @@ def write(table: Table, path: Path) -> None:
         for use, outcomes in table.uses.items()
     ]
     body = ",\n".join(rows)
-    text = f'{{\n  "versions": {json.dumps(table.versions)},\n  "uses": {{\n{body}\n  }}\n}}\n'
+    head = f'"versions": {json.dumps(table.versions)},\n  "seen": {json.dumps(table.seen)}'
+    text = f'{{\n  {head},\n  "uses": {{\n{body}\n  }}\n}}\n'
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_suffix(".part")
     beside.write_text(text, encoding="utf-8")
@@ -71,4 +76,5 @@ def differences(known: Uses, seen: Uses) -> Iterator[str]:
 def merged(known: Uses, seen: Table, kept: Iterable[str]) -> Table:
     """The table of the uses `kept`, with what was seen in the place of what it said of that."""
     found = {use: {**known.get(use, {}), **seen.uses.get(use, {})} for use in kept}
-    return Table(seen.versions, {use: outcomes for use, outcomes in found.items() if outcomes})
+    uses = {use: outcomes for use, outcomes in found.items() if outcomes}
+    return Table(seen.versions, uses, seen.seen)

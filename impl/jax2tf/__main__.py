@@ -1,4 +1,4 @@
-"""`python -m jax2tf explain | plan | export | run | versions`.
+"""`python -m jax2tf explain | plan | supports | export | run | versions`.
 
 Tells what a function becomes for each target; prints what each pass makes of it; writes it as a
 file of an engine; runs a program in which jax.experimental.jax2tf is jax2tf; says what is
@@ -22,7 +22,7 @@ def main(argv: list[str]) -> int:
     """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m jax2tf", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    for function in (explain, plan, export, run, versions_):
+    for function in (explain, plan, supports, export, run, versions_):
         name = function.__name__.rstrip("_")
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.set_defaults(command=function)
@@ -50,6 +50,11 @@ def plan(options: argparse.Namespace) -> int:
     return explain_command.run_plan(options)
 
 
+def supports(options: argparse.Namespace) -> int:
+    """Tells which dtypes of a primitive or function of JAX each target supports, and why not."""
+    return explain_command.run_supports(options)
+
+
 def export(options: argparse.Namespace) -> int:
     """Writes a JAX function as a file or folder of an engine, and runs it there."""
     return export_command.run(options)
@@ -58,6 +63,7 @@ def export(options: argparse.Namespace) -> int:
 _ARGUMENTS = {
     explain: explain_command.add_arguments,
     plan: explain_command.add_plan_arguments,
+    supports: explain_command.add_supports_arguments,
     export: export_command.add_arguments,
 }
 

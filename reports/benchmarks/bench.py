@@ -38,7 +38,6 @@ from rich.progress import Progress
 from harnesses.cell.names import DEFAULT_IMPLEMENTATION, LOWERINGS
 from harnesses.engine.adapter import Adapter
 from harnesses.engine.graphs import op_types
-from harnesses.engine.versions import versions as engine_versions
 from reports import rendering
 from reports.benchmarks import timing
 from reports.benchmarks.files import benchmark_files
@@ -72,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace, console: Console) -> int:
     settings = QUICK if options.quick else FULL
     size: Size = "small" if options.quick else "full"
-    chosen = programs(size) + workloads(size)
+    chosen = every = programs(size) + workloads(size)
     if options.program:
         chosen = [program for program in chosen if program.name in options.program]
     parts = {part: measure for part, measure in PARTS.items() if part in (options.part or PARTS)}
@@ -103,7 +102,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         console.print(words, style="red", markup=False, soft_wrap=True)
     for part, measurements in measured.items():
         figures = _circumstances(options) | asdict(settings)
-        figures |= {"programs": [asdict(m) for m in measurements]}
+        figures |= {"programs": [asdict(m) for m in measurements], "of": len(every)}
         section |= figures if part == "jax" else {part: figures}
     for path in rendering.write(benchmark_files(data | {options.device: section}), options.into):
         console.print(f"wrote {path}", soft_wrap=True)
@@ -487,12 +486,8 @@ def count_nodes(graph: tf.Graph) -> int:
 
 
 def _circumstances(options: argparse.Namespace) -> dict[str, Any]:
-    return (
-        engine_versions(options.impl)
-        | timing.machine()
-        | {
-            "lowering": options.lowering,
-            "machine": platform.machine(),
-            "quick": options.quick,
-        }
-    )
+    return timing.circumstances(options.impl) | {
+        "lowering": options.lowering,
+        "machine": platform.machine(),
+        "quick": options.quick,
+    }

@@ -33,7 +33,6 @@ from rich.console import Console
 
 from harnesses.cell.names import DEFAULT_IMPLEMENTATION
 from harnesses.engine.adapter import Adapter
-from harnesses.engine.versions import versions as engine_versions
 from reports import rendering
 from reports.benchmarks import timing
 from reports.benchmarks.files import ENDURANCE_LIMIT, endurance_files
@@ -85,7 +84,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         left[name] = {"words": work.words, "beside": work.beside} | _in_a_process(options, name)
     console.print("measuring threads")
     threads = _measure_threads(Adapter(options.impl), quick=options.quick)
-    data = engine_versions(options.impl) | timing.machine()
+    data = timing.circumstances(options.impl)
     data |= {"quick": options.quick, "works": left, "threads": threads, "n_threads": THREADS}
     for path in rendering.write(endurance_files(data), options.into):
         console.print(f"wrote {path}", soft_wrap=True)

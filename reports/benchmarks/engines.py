@@ -25,7 +25,6 @@ from harnesses.cell.names import DEFAULT_IMPLEMENTATION
 from harnesses.engine import consumers
 from harnesses.engine.adapter import Adapter
 from harnesses.engine.consumers.graph import Graph, graph_of
-from harnesses.engine.versions import versions as engine_versions
 from reports import rendering
 from reports.benchmarks import timing
 from reports.benchmarks.architectures import PAIRS, Pair, gpt_step, gpt_step_inputs
@@ -69,11 +68,12 @@ def main(options: argparse.Namespace, console: Console) -> int:
     for engine in options.engine or ENGINES:
         console.print(f"a step of decoding in {ENGINES[engine]}")
         decoding.append({"engine": ENGINES[engine]} | measured_decoding(engine, adapter, rounds))
-    circumstances = engine_versions(options.impl) | timing.machine()
+    circumstances = timing.circumstances(options.impl)
     figures = {
         "rounds": rounds,
         "quick": options.quick,
         "rows": rows,
+        "of": len(PAIRS) * len(ENGINES),
         "decoding": decoding,
         "times_are_older": False,
     }

@@ -24,7 +24,6 @@ from rich.progress import track
 
 from harnesses.cell.names import DEFAULT_IMPLEMENTATION
 from harnesses.engine.adapter import Adapter
-from harnesses.engine.versions import versions as engine_versions
 from reports import rendering
 from reports.benchmarks import timing
 from reports.benchmarks.files import growth_files
@@ -107,7 +106,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
                 "exponents": exponents(points),
             }
         )
-    data = engine_versions(options.impl) | timing.machine()
+    data = timing.circumstances(options.impl)
     data |= {"quick": options.quick, "axes": found}
     for path in rendering.write(growth_files(data), options.into):
         console.print(f"wrote {path}", soft_wrap=True)

@@ -36,8 +36,8 @@ from rich.console import Console
 
 from harnesses.cell.names import DEFAULT_IMPLEMENTATION, LOWERINGS
 from harnesses.engine.adapter import Adapter
-from harnesses.engine.versions import versions as engine_versions
 from reports import rendering
+from reports.benchmarks import timing
 from reports.benchmarks.files import MEMORY_LIMIT, memory_files
 from reports.benchmarks.programs import decoder_args, transformer
 
@@ -77,7 +77,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         print(json.dumps(_measure(options)))
         return 0
     names = ["quick"] if options.quick else ["small", "large"]
-    data = engine_versions(options.impl) | {
+    data = timing.circumstances(options.impl) | {
         "lowering": options.lowering,
         "quick": options.quick,
         "models": [_measured_model(options, name, console) for name in names],

@@ -23,10 +23,9 @@ from rich.console import Console
 
 from harnesses.cell.names import DEFAULT_IMPLEMENTATION
 from harnesses.engine.adapter import Adapter, ImplementationError, check_exists
-from harnesses.engine.versions import versions as engine_versions
 from reports import rendering
 from reports.benchmarks.files import overhead_files
-from reports.benchmarks.timing import Call, machine, paired, repeated
+from reports.benchmarks.timing import Call, circumstances, paired, repeated
 
 UPSTREAM = "jax.experimental.jax2tf"
 _ROUNDS = 15
@@ -56,7 +55,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
             calls = contenders(make, way, adapters)
             times = paired(rounds, {who: repeated(call) for who, call in calls.items()})
             rows.append({"function": name, "way": way, **asdict(times)})
-    data = engine_versions(options.impl) | machine()
+    data = circumstances(options.impl)
     data |= {
         "beside": options.beside,
         "rounds": rounds,

@@ -11,6 +11,9 @@ from typing import Any
 
 import jax
 
+from harnesses.cell import origin
+from harnesses.engine.versions import versions as engine_versions
+
 # A time is measured over enough calls to fill this; one call of a small program is all noise.
 SECONDS_A_MEASUREMENT = 0.05
 
@@ -79,6 +82,11 @@ def _seconds(call: Call) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
+
+
+def circumstances(impl: str | None) -> dict[str, Any]:
+    """Under what figures are measured: versions, date and commit, cores and load."""
+    return engine_versions(impl) | origin.now() | machine()
 
 
 def machine() -> dict[str, int]:

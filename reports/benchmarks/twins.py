@@ -27,6 +27,7 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 from rich.console import Console
 
+from harnesses.cell import origin
 from reports import rendering
 from reports.benchmarks import no_u_turn
 from reports.benchmarks.files import twin_files
@@ -59,6 +60,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         "rounds": rounds,
         "rows": rows,
         "imports": [] if options.quick else imports(console),
+        **origin.now(),
         **machine(),
     }
     for path in rendering.write(twin_files(data), options.into):

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from harnesses.cell import origin
 from harnesses.cell.names import DEFAULT_IMPLEMENTATION
 from harnesses.engine.versions import versions as engine_versions
 from reports import rendering
@@ -56,7 +57,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         if not red:
             break
         known = {name: row for name, row in known.items() if row.get("by") not in red}
-    versions = engine_versions(DEFAULT_IMPLEMENTATION)
+    versions = engine_versions(DEFAULT_IMPLEMENTATION) | origin.now()
     data = table.data_of(
         [known[mutant.name] for mutant in chosen], options.seed, options.sample, versions
     )

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 from rich.console import Console
 
+from harnesses.cell import origin
 from harnesses.engine.versions import versions as engine_versions
 from harnesses.harness import all_harnesses
 from reports import rendering
@@ -37,7 +38,8 @@ def main(options: argparse.Namespace, console: Console) -> int:
         console.print(f"{number}/{len(chosen)} {fault}: {_outcome(row, known)}", **_PLAIN)
         if number % _FORGOTTEN_AFTER == 0:
             jax.clear_caches()
-    data = table.data_of(rows, options.seed, len(every), engine_versions(None))
+    versions = engine_versions(None) | origin.now()
+    data = table.data_of(rows, options.seed, len(every), versions)
     left = [row for row in data["survivors"] if table.reason_of(row, known) is None]
     if not (options.primitive or options.fault):
         for path in rendering.write(table.files(data), options.into):

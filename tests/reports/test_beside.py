@@ -49,6 +49,10 @@ def test_shares_of_the_harnesses_that_all_have(tmp_path, run):
     }
     assert figures["runs"]["ours"] == {
         "made_of": "TensorFlow 2.21.0",
+        "python": "3.12.1",
+        "date": "unknown",
+        "commit": "unknown",
+        "cells": 3,
         "command": "python -m harnesses run --sample 3",
         "failures": [],
     }

@@ -38,7 +38,8 @@ DATABASE = [
 
 def row(name, mode, outcome="pass", phase=None):
     versions = {"jax": "0.12.0", "tensorflow": "2.21.0", "python": "3.12.1"}
-    return {"harness": name, "mode": mode, "outcome": outcome, "phase": phase} | versions
+    seen = {"date": "2026-11-28", "commit": "7d40e7c"}
+    return {"harness": name, "mode": mode, "outcome": outcome, "phase": phase} | versions | seen
 
 
 def kept(*rows, before=None):
@@ -54,13 +55,28 @@ def test_the_table_counts_what_was_run():
         row("sin_bfloat16", "litert"),
     )
     ledger = [limitation("cos", "onnx", exception="ONNXError")]
-    text = consumer_files(DATABASE, ledger, rows)[TABLE]
+    files = consumer_files(DATABASE, ledger, rows)
+    text = files[TABLE]
     assert "| sin | float32 |  | 1 of 2 |  |  |  |" in text
     assert "| cos | int32 |  |  | no |  |  |" in text
     assert "| all | 4 | not run | 1 of 2 (50.0%) | 0 of 1 (0.0%) | not run | not run |" in text
     assert "| tan |" not in text
-    assert "- onnx: JAX 0.12.0, TensorFlow 2.21.0, Python 3.12.1" in text
-    assert "| cos | all | all | ONNXError | because |" in text
+    on = "| onnx | 0.12.0 | 2.21.0 | 3.12.1 | 2026-11-28 | 7d40e7c | 1 of 4 | 3 |"
+    assert on in text
+    assert "| savedmodel |  |  |  | never | unknown | 0 of 4 | 4 |" in text
+    assert on in files["consumers_onnx.md"]
+    assert "| cos | all | int32 | ONNXError | because |" in files["consumers_onnx.md"]
+    assert "| cos |" not in files["consumers_litert.md"]
+    assert "No run is kept." in files["consumers_savedmodel.md"]
+    assert "None is declared." in files["consumers_savedmodel.md"]
+
+
+def test_a_limitation_has_the_dtypes_of_the_rows_that_failed():
+    rows = kept(row("sin_float32", "litert", "mismatch"), row("sin_edge_float32", "litert"))
+    ledger = [limitation("sin", "litert"), limitation("tan", "litert")]
+    text = consumer_files(DATABASE, ledger, rows)["consumers_litert.md"]
+    assert "| sin | all | float32 |" in text
+    assert "| tan | all | not seen in the rows |" in text
 
 
 def test_a_share_leaves_out_the_dtypes_that_an_engine_does_not_store():

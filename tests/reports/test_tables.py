@@ -10,7 +10,7 @@ import pytest
 
 from harnesses.harness import ALL, FLOATS, Harness, all_harnesses
 from limitations.ledger import load, load_uncovered
-from reports import explained, rendering, results, tables
+from reports import dtype_names, explained, rendering, results, tables
 from reports.columns import PROVED, WITHOUT_XLA
 from tests.reports.rows import failure, row
 
@@ -93,6 +93,8 @@ RUN = {
     "jax": "0.12.0",
     "tensorflow": "2.21.0",
     "python": "3.12.3",
+    "date": "2026-11-28",
+    "commit": "7d40e7c",
     "harnesses": 5,
     "cells": 1500,
     "passed": 1470,
@@ -148,7 +150,7 @@ def test_coverage_names_what_jax_lacks_and_what_has_no_harness(texts):
 
 def test_failures_stand_by_primitive_with_their_conditions(texts):
     link = "https://www.tensorflow.org/api_docs/python/tf/raw_ops/SelfAdjointEigV2"
-    conditions = ["float32", "gpu", "no_xla", "eager, graph", "JAX `<0.12`"]
+    conditions = ["float32", "gpu (not run)", "no_xla (not run)", "eager, graph", "JAX `<0.12`"]
     assert table_under(texts[tables.LIMITED_SUPPORT], "Failures") == [
         [
             *("eigh", f"no kernel ([source]({link}))", *conditions),
@@ -188,15 +190,15 @@ def test_what_is_left_without_xla_ops_stands_apart(ledger):
     proved = {WITHOUT_XLA.name: runs}
     text = tables.table_files(DATABASE, load(ledger), {}, proved)[tables.NO_XLA_LIMITATIONS]
     proofs = [line.split(" | ") for line in text.splitlines() if line.startswith("| cpu")]
-    assert [line[1:3] + line[6:9] for line in proofs] == [
+    assert [line[1:3] + line[8:11] for line in proofs] == [
         ["no_xla", "compiled", "4 of 5", "4", "4"],
         ["no_xla", "eager", "4 of 5", "4", "4"],
         ["no_xla", "graph", "4 of 5", "4", "3"],
     ]
     alone = table_under(text, "Without XLA ops alone")
     assert [row[:2] + row[4:6] for row in alone] == [
-        ["eigh", "error", "float32", "gpu"],
-        ["sin", "error", "float32", "gpu"],
+        ["eigh", "error", "float32", "gpu (not run)"],
+        ["sin", "error", "float32", "gpu (not run)"],
     ]
     assert [row[:4] for row in table_under(text, "With XLA ops too")] == [
         ["sin", "mismatch", "rounds twice", "3"],
@@ -231,14 +233,17 @@ def test_a_dtype_that_jax_has_on_one_of_the_devices_is_supported(ledger):
 def test_the_proof_is_shown_and_what_came_after_it(texts):
     for name in (tables.COVERAGE, tables.LIMITED_SUPPORT):
         assert table_under(texts[name], "Proved on") == [
-            ["cpu", "xla", "0.12.0", "2.21.0", "3.12.3", "5", "1,500", "1,470", "30 (2.0%)"]
+            [
+                *("cpu", "xla", "0.12.0", "2.21.0", "3.12.3", "2026-11-28", "7d40e7c"),
+                *("5", "1,500", "1,470", "30 (2.0%)"),
+            ]
         ]
     newer = [
         *(harness("qr", "float32", str(i)) for i in range(1000)),
         dataclasses.replace(harness("qr", "float32"), jax_versions=">=0.13"),
     ]
     text = tables.table_files([*DATABASE, *newer], [], {}, {"runs": [RUN]})[tables.COVERAGE]
-    assert table_under(text, "Proved on")[0][5] == "5 (+1,000 since)"
+    assert table_under(text, "Proved on")[0][7] == "5 (+1,000 since)"
 
 
 @pytest.mark.parametrize(
@@ -252,7 +257,7 @@ def test_the_proof_is_shown_and_what_came_after_it(texts):
     ],
 )
 def test_dtypes_are_named_by_group(names, text):
-    assert tables.dtypes_text(names) == text
+    assert dtype_names.dtypes_text(names) == text
 
 
 def test_the_legend_says_what_a_group_holds(texts):
@@ -315,7 +320,7 @@ def test_a_stale_table_is_named_with_the_command_that_writes_it(reports, made_up
 def test_missing_tables_are_stale(reports, made_up):
     status, printed = reports("tables", "--check", "--into", made_up)
     assert status == 1
-    assert printed.count("is stale") == 6 + len(PROVED)
+    assert printed.count("is stale") == 7 + len(PROVED)
 
 
 def test_stale_benchmarks_are_named_too(reports, made_up):
@@ -341,7 +346,9 @@ def test_a_full_run_is_kept_as_proof(reports, made_up, write_results):
     status, _ = reports("tables", "--into", made_up, "--results", write_results("cpu.jsonl", rows))
     assert status == 0
     assert json.loads((made_up / "proved.json").read_text())["runs"] == [
-        RUN | {"harnesses": 5, "cells": 15, "passed": 14, "limited": 1}
+        RUN
+        | {"date": "unknown", "commit": "unknown"}
+        | {"harnesses": 5, "cells": 15, "passed": 14, "limited": 1}
     ]
     # A check asks for no results, and other versions than these change nothing.
     assert reports("tables", "--check", "--into", made_up)[0] == 0
@@ -399,10 +406,32 @@ def test_a_partial_or_red_run_proves_nothing(reports, made_up, write_results, ro
     status, printed = reports("tables", "--into", made_up, "--results", path)
     assert status == 0
     assert f"cpu.jsonl (cpu xla) changes no versions: {problem}" in printed
-    assert json.loads((made_up / "proved.json").read_text()) == {
-        "runs": [],
-        **{column.name: [] for column in PROVED},
-    }
+    proved = json.loads((made_up / "proved.json").read_text())
+    (seen,) = proved.pop("seen")
+    assert (seen["device"], seen["cells"], seen["of"]) == ("cpu", len(rows), 15)
+    assert proved == {"runs": [], **{column.name: [] for column in PROVED}}
+
+
+def test_what_a_part_of_a_run_saw_is_marked_and_goes_when_it_is_proved(
+    reports, made_up, write_results
+):
+    part = write_results("gpu.jsonl", full_run(device="gpu", lowering="no_xla")[:4])
+    reports("tables", "--into", made_up, "--results", part)
+    text = (made_up / tables.LIMITED_SUPPORT).read_text()
+    assert "| gpu (seen, not proved) | no_xla (seen, not proved) |" in text
+    assert "- gpu, no_xla: seen unknown, commit unknown, on JAX 0.12.0," in text
+    assert "; 4 of 15 cells" in text
+    whole = write_results("whole.jsonl", full_run(device="gpu", lowering="no_xla"))
+    reports("tables", "--into", made_up, "--results", whole)
+    assert json.loads((made_up / "proved.json").read_text())["seen"] == []
+    assert "| gpu | no_xla |" in (made_up / tables.LIMITED_SUPPORT).read_text()
+
+
+def test_what_came_since_a_run_of_a_column_is_counted(ledger):
+    run = RUN | {"mode": "poly", "of": 4, "applicable": 4, "passed": 4, "families": {}}
+    proved = {"shape_polymorphism": [run | {"harnesses": 4}], "meshes": []}
+    text = tables.table_files(DATABASE, load(ledger), {}, proved)["shape_polymorphism.md"]
+    assert "| 2026-11-28 | 7d40e7c | 4 of 4 (+1 since) | 4 |" in text
 
 
 # --- The real ones --------------------------------------------------------------------------

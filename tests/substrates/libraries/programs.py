@@ -16,6 +16,7 @@ import importlib.metadata
 import json
 import pathlib
 import pickle
+import platform
 import re
 import signal
 import sys
@@ -28,6 +29,7 @@ from typing import Any
 import numpy as np
 
 import tf_substrates
+from harnesses.cell import origin
 from tests.substrates.libraries.differences import Difference, judged
 
 # Where a program runs; "jvp" stands for "grad" in a program that has a loop of unknown length.
@@ -431,6 +433,9 @@ def add_row(file: pathlib.Path, suite: Suite, expected: pathlib.Path, row: dict)
         "library": suite.library,
         "version": asked["version"],
         "names": asked["names"],
+        "jax": importlib.metadata.version("jax"),
+        "python": platform.python_version(),
+        **origin.now(),
         "rows": [*kept, row],
     }
     file.write_text(json.dumps(found, indent=0))

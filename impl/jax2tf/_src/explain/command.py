@@ -1,4 +1,4 @@
-"""`python -m jax2tf explain` and `python -m jax2tf plan`."""
+"""`python -m jax2tf explain`, `python -m jax2tf plan` and `python -m jax2tf supports`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from jax2tf._src import dims
 from jax2tf._src.api import command_line
+from jax2tf._src.explain import supports
 from jax2tf._src.explain.stages import plan
 from jax2tf._src.explain.survey import explain
 from jax2tf._src.export import checkpoints
@@ -22,6 +23,12 @@ _EXAMPLE = """
 example:
   python -m jax2tf explain package.model:predict --params weights.safetensors \\
       --input x=b,224,224,3:float32 --target litert --target onnx --html explanation.html
+"""
+
+
+_SUPPORTS_EXAMPLE = """
+example:
+  python -m jax2tf supports cumsum --dtype bfloat16 --target litert
 """
 
 
@@ -82,6 +89,38 @@ def run_plan(options: argparse.Namespace) -> int:
         return command_line.told("plan", error)
     print(text)
     return 0 if converts else 1
+
+
+def add_supports_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `supports`."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _SUPPORTS_EXAMPLE
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="a primitive or a public function of JAX"
+    )
+    parser.add_argument("--dtype", help="one dtype; default: all")
+    parser.add_argument(
+        "--target",
+        dest="targets",
+        action="append",
+        default=[],
+        help="a target, or savedmodel, gradient, poly; may be repeated; default: all",
+    )
+    parser.add_argument("--list", action="store_true", help="print all names that are known")
+
+
+def run_supports(options: argparse.Namespace) -> int:
+    """Prints what is supported of a primitive or function."""
+    if options.list:
+        print("\n".join(supports.names()))
+        return 0
+    try:
+        if not options.name:
+            raise ValueError("jax2tf: give a NAME, as cumsum or jax.numpy.cumsum, or --list")
+        print(supports.answer(options.name, options.dtype, options.targets))
+    except ValueError as error:
+        return command_line.told("supports", error)
+    return 0
 
 
 def _called(function: Callable[..., T], options: argparse.Namespace) -> T:

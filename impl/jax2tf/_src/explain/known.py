@@ -31,6 +31,11 @@ def touching(uses: Iterable[Use], target: Target) -> tuple[Limitation, ...]:
     return tuple(found)
 
 
+def of_primitive(name: str, where: str) -> list[Limitation]:
+    """The limitations of a primitive in an op set or an engine, for `gradient` or for `poly`."""
+    return [entry for entry, places in _ledger() if entry.primitive == name and where in places]
+
+
 @functools.cache
 def _ledger() -> list[tuple[Limitation, frozenset[str]]]:
     """Each limitation, with the names of the op sets or engines that have it."""
