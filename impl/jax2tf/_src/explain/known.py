@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.resources
 import json
 from collections.abc import Iterable
 
 from jax2tf._src.explain.report import Limitation
 from jax2tf._src.targets.target import Target
+from jax2tf._src.util.lru import cached
 
 FILE = importlib.resources.files("jax2tf._src.explain") / "limitations.json"
 
@@ -31,7 +31,7 @@ def touching(uses: Iterable[Use], target: Target) -> tuple[Limitation, ...]:
     return tuple(found)
 
 
-@functools.cache
+@cached
 def _ledger() -> list[tuple[Limitation, frozenset[str]]]:
     """Each limitation, with the names of the op sets or engines that have it."""
     return [
