@@ -69,7 +69,7 @@ OPERATORS = (
     "ZeroIterationForLoop",
 )
 # Without these a program takes longer and does the same.
-_CACHES = ("@functools.cache", "@functools.lru_cache")
+_CACHES = ("@functools.cache", "@functools.lru_cache", "@cached")
 # What zip(strict=True) guards against does not happen: it says so to the reader.
 _GUARD = "strict="
 # The bare * and / of a signature count as operators of arithmetic.

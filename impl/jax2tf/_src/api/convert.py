@@ -279,7 +279,7 @@ class Conversion:
     def _compile_or_lower(self, trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         if not self._is_compiled(trace):
             return self.lower(trace, tensors)
-        compiled = trace.cached(("compiled", self.target), lambda: self.compile(trace))
+        compiled = trace.cached("compiled", lambda: self.compile(trace), self.target)
         # TensorFlow captures the arguments of a compiled function as if all code around it were
         # compiled; the gradient of a tf.cond then does not find them.
         return list(compiled(*in_graph.in_this_graph(tensors)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable
 
 import jax
@@ -14,6 +13,7 @@ from jax2tf._src.api import keras_layer
 from jax2tf._src.api.convert import convert
 from jax2tf._src.api.module import Module
 from jax2tf._src.util import option_checks
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Option, PyTree
 
 # Marks an array in the tree of parameters that Keras saves.
@@ -40,7 +40,7 @@ class _Arguments:
     convert_options: dict[str, Option] | None
 
 
-@functools.cache
+@cached
 def _layer() -> type:
     keras = keras_layer.keras_on_tensorflow("jax2tf.keras.Layer")
 

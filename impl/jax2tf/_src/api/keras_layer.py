@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 from collections.abc import Callable
 from types import ModuleType
@@ -10,6 +9,7 @@ from typing import Protocol
 
 import tensorflow as tf
 
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Option, PyTree
 
 
@@ -49,7 +49,7 @@ def keras_on_tensorflow(what: str) -> ModuleType:
     return importlib.import_module("keras")
 
 
-@functools.cache
+@cached
 def layer_type(keras: ModuleType) -> type:
     """The class of layers that call a jax2tf.Module."""
 

@@ -95,11 +95,11 @@ class _Derived(Function):
     def run_in_threads(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """Like `run`. The first run for tensors of these shapes excludes other threads."""
         key = ("has run", *((t.dtype, tuple(t.shape)) for t in tensors))
-        if key in self._derived:
+        if self._derived.get(key):
             return self.run(tensors)
         with self.lock:
             results = self.run(tensors)
-            self._derived[key] = True
+            self._derived.add(key, True)
         return results
 
     def fall_back(self) -> bool:

@@ -19,15 +19,13 @@ from jax2tf._src.api.errors import CallTfError
 from jax2tf._src.call_tf import effects, wide_arguments
 from jax2tf._src.call_tf.exchange import canonical
 from jax2tf._src.tracing import arguments
-from jax2tf._src.tracing.functions import Parameters
+from jax2tf._src.tracing.functions import KEPT_TRACES, Parameters
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import Aval, Dim, KeyPath, PyTree
 
 T = TypeVar("T")
-
-# Stands for a missing entry of a cache.
-_ABSENT = object()
 
 # Shape and dtype of an argument.
 Described: TypeAlias = Aval | jax.ShapeDtypeStruct
@@ -80,12 +78,12 @@ class Function(abc.ABC):
     def __init__(self, name: str, options: Options, base: Function | None = None):
         self.name = name
         self.options = options
-        self._derived: dict[Hashable, Any] = {}
         # A function and all its derived functions share one lock: TensorFlow builds the gradients
         # of nested functions on first use, which is not thread-safe.
         self.lock: contextlib.AbstractContextManager[bool] = (
             threading.RLock() if base is None else base.lock
         )
+        self._derived: Lru[Any] = Lru(KEPT_TRACES, self.lock)
 
     @abc.abstractmethod
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -97,13 +95,7 @@ class Function(abc.ABC):
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """The value for `key` that is derived from this function; `make` is called once."""
-        # Not `except KeyError`: Python would print it above each error of `make`.
-        value: T = self._derived.get(key, _ABSENT)
-        if value is _ABSENT:
-            with self.lock:
-                value = self._derived.get(key, _ABSENT)
-                if value is _ABSENT:
-                    value = self._derived[key] = make()
+        value: T = self._derived.value(key, make)
         return value
 
     def signature(self, avals: Sequence[Described]) -> Signature:
@@ -266,7 +258,7 @@ class Signature:
         self._written = effects.written(self.concrete, nodes)
         self.is_stateful = effects.is_stateful(nodes)
         self.has_trial_shapes = False
-        self._compiled: dict[str, bytes] = {}
+        self._compiled: Lru[bytes] = Lru(KEPT_TRACES, function.lock)
 
     @property
     def has_effects(self) -> bool:
@@ -320,10 +312,7 @@ class Signature:
 
     def compiled(self, platform: str, make: Callable[[], bytes]) -> bytes:
         """The StableHLO for a platform; the first caller makes it."""
-        with self.function.lock:
-            if platform not in self._compiled:
-                self._compiled[platform] = make()
-            return self._compiled[platform]
+        return self._compiled.value(platform, make)
 
 
 def _trace(

@@ -9,7 +9,6 @@ transpose is call_tf[function=vjp(f)], and vmap gives call_tf[function=vmap(f)].
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 import jax
@@ -23,6 +22,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from jax2tf._src.api.errors import CallTfError
 from jax2tf._src.call_tf import derived, embedding, exchange
 from jax2tf._src.call_tf.functions import Described, Function, refuse_key
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Aval, PyTree
 
 call_tf_p = jex_core.Primitive("call_tf")
@@ -109,7 +109,7 @@ def _aval(spec: Described, like: Aval | None) -> Aval:
     return aval
 
 
-@functools.cache
+@cached
 def _effect(ordered: bool) -> jex_core.Effect:
     """The effect of a host callback: JAX knows which transformations allow it."""
     jaxpr = jax.make_jaxpr(lambda: io_callback(lambda: None, None, ordered=ordered))()

@@ -20,6 +20,7 @@ import tensorflow as tf
 
 from jax2tf._src import compat
 from jax2tf._src.call_tf import effects
+from jax2tf._src.util.lru import SIZE, Lru
 from jax2tf._src.util.typing import PyTree
 
 # The 64-bit dtype for each 32-bit one.
@@ -40,7 +41,7 @@ class Caller:
 
     def __init__(self, callable_tf: Callable[..., PyTree], in_tree: jax.tree_util.PyTreeDef):
         self._callable, self._in_tree = callable_tf, in_tree
-        self._widened: dict[tuple[tf.DType, ...], Sequence[int]] = {}
+        self._widened: Lru[Sequence[int]] = Lru(SIZE)
 
     def __call__(self, tensors: Sequence[tf.Tensor]) -> PyTree:
         """The results of the function.
@@ -51,12 +52,13 @@ class Caller:
         dtypes = tuple(t.dtype for t in tensors)
         if jax.config.read("jax_enable_x64") or _WIDE.keys().isdisjoint(dtypes):
             return self._call(tensors, ())
-        if dtypes not in self._widened:
+        widened = self._widened.get(dtypes)
+        if widened is None:
             widened = self._widened_before_call(tensors)
             if widened is None:
                 return self._call_or_try(tensors, dtypes)
-            self._widened[dtypes] = widened
-        return self._call(tensors, self._widened[dtypes])
+            self._widened.add(dtypes, widened)
+        return self._call(tensors, widened)
 
     def _call(self, tensors: Sequence[tf.Tensor], widened: Sequence[int]) -> PyTree:
         leaves = [tf.cast(t, _WIDE[t.dtype]) if i in widened else t for i, t in enumerate(tensors)]
@@ -85,9 +87,9 @@ class Caller:
             if not widened:
                 error.add_note(_NOTE)
                 raise
-            self._widened[dtypes] = widened
+            self._widened.add(dtypes, widened)
         else:
-            self._widened[dtypes] = ()
+            self._widened.add(dtypes, ())
             return results
         return self._call(tensors, widened)
 

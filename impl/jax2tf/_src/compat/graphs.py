@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 from collections.abc import Iterator, Sequence
 
@@ -19,6 +18,7 @@ from tensorflow.python.saved_model import save_context as _tf_save_context
 from tensorflow.python.util import tf_stack as _tf_stack
 
 from jax2tf._src.compat.tapes import REGISTERED_GRADIENT_NAME
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import PyTree
 
 
@@ -98,7 +98,7 @@ def writable_graph() -> tf.Graph | None:
     return graph if context is None or context.IsXLAContext() else None
 
 
-@functools.cache
+@cached
 def _creates_ops_as_functions_do(kind: type[tf.Graph]) -> bool:
     creates = _tf_func_graph.FuncGraph._create_op_internal
     return issubclass(kind, _tf_func_graph.FuncGraph) and kind._create_op_internal is creates

@@ -11,7 +11,6 @@ documented syntax, so this module parses the text:
 
 from __future__ import annotations
 
-import functools
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -20,6 +19,7 @@ from typing import TypeAlias
 
 import tensorflow as tf
 
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Dim
 from jax2tf._src.util.typing import Size as Size
 
@@ -65,7 +65,7 @@ def evaluate_expression(expression: Expression, values: Values, *, truncates: bo
             return functions[function](*sizes)
 
 
-@functools.lru_cache(4096)
+@cached
 def variables(expression: Expression) -> frozenset[str]:
     """The names of the dimension variables in an expression."""
     match expression:
@@ -77,7 +77,7 @@ def variables(expression: Expression) -> frozenset[str]:
             return frozenset().union(*map(variables, operands))
 
 
-@functools.lru_cache(4096)
+@cached
 def parse(text: str) -> Expression:
     """The expression that the text of a symbolic dimension stands for.
 

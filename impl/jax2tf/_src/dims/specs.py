@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from jax import export
 from jax2tf._src import compat
 from jax2tf._src.dims import bounds, expressions
 from jax2tf._src.util import option_checks
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.symbolic_sizes import is_static
 from jax2tf._src.util.typing import Dim, PyTree
 
@@ -122,7 +122,7 @@ _SCOPES = 32
 _turns = itertools.count()
 
 
-@functools.lru_cache(maxsize=8 * _SCOPES)
+@cached
 def _scope(constraints: tuple[str, ...], turn: int) -> export.SymbolicScope:
     del turn
     return export.SymbolicScope(constraints)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import tensorflow as tf
@@ -28,6 +28,7 @@ from jax2tf._src.tracing.arguments import Argument
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.tracing.trace import spans_devices
 from jax2tf._src.util import option_checks
+from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.tf_decorators import without_autograph
 from jax2tf._src.util.typing import PyTree
 
@@ -132,8 +133,8 @@ class _OnMesh:
         self._converted = convert_for_one_device(
             self._function.fun, target=target_of(self._mesh), **options
         )
-        self._layouts: dict[Hashable, list[PyTree]] = {}
-        self._graphs: dict[Hashable, _Graph] = {}
+        self._layouts: Lru[list[PyTree]] = Lru(functions.KEPT_TRACES)
+        self._graphs: Lru[_Graph] = Lru(functions.KEPT_TRACES)
 
     def function(self) -> Callable[..., PyTree]:
         """The function that users call."""
@@ -151,19 +152,17 @@ class _OnMesh:
         paths, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
         leaves = [Argument(path, value, self._function) for path, value in paths]
         key = (tree, *((str(leaf.shape), leaf.dtype) for leaf in leaves))
-        if key not in self._layouts:
-            self._layouts[key] = self._layouts_of(tree, leaves)
+        layouts = self._layouts.value(key, lambda: self._layouts_of(tree, leaves))
         if not tf.executing_eagerly():
             return self._converted(*functions.values(args), **functions.values(kwargs))
         values = [
             self._on_mesh(value, leaf, layout)
-            for (_, value), leaf, layout in zip(paths, leaves, self._layouts[key], strict=True)
+            for (_, value), leaf, layout in zip(paths, leaves, layouts, strict=True)
         ]
-        if key not in self._graphs:
-            self._graphs[key] = _Graph(self._converted, tree)
+        graph = self._graphs.value(key, lambda: _Graph(self._converted, tree))
         try:
             with tf.experimental.dtensor.default_mesh(self._mesh):
-                return self._graphs[key](values)
+                return graph(values)
         except tf.errors.OpError as error:
             error.add_note(
                 f"jax2tf.dtensor.convert({self._function.name}): DTensor could not run it on the "

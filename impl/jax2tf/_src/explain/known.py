@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.resources
 import json
 from collections.abc import Iterable
 
 from jax2tf._src.explain.report import Limitation
 from jax2tf._src.targets.target import Target
+from jax2tf._src.util.lru import cached
 
 FILE = importlib.resources.files("jax2tf._src.explain") / "limitations.json"
 
@@ -36,7 +36,7 @@ def of_primitive(name: str, where: str) -> list[Limitation]:
     return [entry for entry, places in _ledger() if entry.primitive == name and where in places]
 
 
-@functools.cache
+@cached
 def _ledger() -> list[tuple[Limitation, frozenset[str]]]:
     """Each limitation, with the names of the op sets or engines that have it."""
     return [

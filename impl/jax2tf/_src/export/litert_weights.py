@@ -14,6 +14,7 @@ import numpy as np
 
 from jax2tf._src import compat
 from jax2tf._src.export.weights import in_half_bytes, is_weight, quantized
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import PyTree
 
 # A table of the model. FlatBuffers generates its class without types.
@@ -203,7 +204,7 @@ class _Graph:
         return len(self._model.operatorCodes) - 1
 
 
-@functools.cache
+@cached
 def _names(enum: Table) -> Mapping[int, str]:
     return {value: name for name, value in vars(enum).items() if isinstance(value, int)}
 

@@ -290,7 +290,7 @@ class _Function:
             except REFUSALS:
                 return None
 
-        return vjp, self.trace.cached(("split vjp", *vjp.inputs), make)
+        return vjp, self.trace.cached("split vjp", make, *vjp.inputs)
 
     def _of_arguments(self, vjp: Vjp, results: Sequence[tf.Tensor]) -> Gradients:
         """A gradient for each argument from the results of the backward pass; None for integers.
@@ -310,8 +310,8 @@ class _Function:
             if compat.graphs.is_saving_gradient()
             else compat.functions.in_compiled_function()
         )
-        key = ("gradient function", self.saved_order, compiled)
-        return self.trace.cached(key, self._make_gradient_function)
+        make = self._make_gradient_function
+        return self.trace.cached("gradient function", make, self.saved_order, compiled)
 
     def _make_gradient_function(self) -> PyTree:
         jaxpr = self.trace.jaxpr

@@ -183,4 +183,4 @@ def _warn(of_jax: Differentiability, backward: Backward, is_saved: bool) -> None
         )
         return True
 
-    backward.trace.cached(("warned of gradients", is_saved), warn)
+    backward.trace.cached("warned of gradients", warn, is_saved)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol, TypeVar, cast
 
@@ -15,7 +16,7 @@ from jax2tf._src.lowering import refusals
 from jax2tf._src.targets.forms import Optimization
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Placement, Target
-from jax2tf._src.tracing.trace import Trace
+from jax2tf._src.tracing.trace import Kept, Trace
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Aval, Dim, Param, Shape, Size
@@ -246,20 +247,18 @@ class Context:
             jit_compile=jit_compile,
         )
 
-    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Returns the value of `make()`, made once for each key, trace and target."""
-        return self._lowering.trace.cached((self._lowering.target, key), make)
+    def cached(self, kind: Kept, make: Callable[[], T], *key: Hashable) -> T:
+        """Returns the value of `make()`, made once for each kind, key, trace and target."""
+        return self._lowering.trace.cached(kind, make, self._lowering.target, *key)
 
-    def traced(
-        self, what: Hashable, make: Callable[[], jex_core.ClosedJaxpr]
-    ) -> jex_core.ClosedJaxpr:
+    def traced(self, kind: Kept, make: Callable[[], jex_core.ClosedJaxpr]) -> jex_core.ClosedJaxpr:
         """Returns the jaxpr that a rule makes of its equation; made once for each equation."""
-        return self.cached((what, Identity(self.eqn)), make)
+        return self.cached(kind, make, Identity(self.eqn))
 
     def closed(self, jaxpr: jex_core.Jaxpr, consts: Sequence[ArrayLike]) -> jex_core.ClosedJaxpr:
         """Closes a jaxpr of the params. The result is always the same object, as caches need."""
-        key = ("closed", Identity(jaxpr))
-        return self.traced(key, lambda: jex_core.ClosedJaxpr(jaxpr, consts))
+        make = functools.partial(jex_core.ClosedJaxpr, jaxpr, consts)
+        return self.cached("closed", make, Identity(jaxpr), Identity(self.eqn))
 
     def computation(
         self, jaxpr: jex_core.ClosedJaxpr, storage: tf.DType | None = None
@@ -283,7 +282,7 @@ class Context:
             return function
 
         inner = [dtypes.to_tf(aval.dtype) for aval in jaxpr.in_avals]
-        return self.cached(("computation", Identity(jaxpr.jaxpr), storage), make)
+        return self.cached("computation", make, Identity(jaxpr.jaxpr), storage)
 
     def unsupported(
         self, reason: str, remedy: str = "rewrite that part of the function", **params: Param

@@ -45,15 +45,19 @@ def run_as_graph(lowering: LoweringInterface, args: Sequence[tf.Tensor]) -> list
     trace = lowering.trace
     if tf.config.functions_run_eagerly() or compat.graphs.are_ops_observed():
         return None
-    if not trace.cached("is_pure", lambda: _is_pure(trace)):
+    if not trace.cached("is pure", lambda: _is_pure(trace)):
         return None
     size = trace.cached("size", lambda: count_equations(trace.jaxpr.jaxpr, FEWEST_EQUATIONS))
     is_large = size >= FEWEST_EQUATIONS
     if not is_large and not (size >= FEWEST_EQUATIONS_OF_MANY_CALLS and _is_graph_now(lowering)):
         return None
     # A function that was made for one device runs its ops there, wherever it is called.
-    key = ("eager graph", lowering.target, compat.functions.eager_device())
-    graph = trace.cached(key, lambda: EagerGraph.of(lowering, args, is_large))
+    graph = trace.cached(
+        "eager graph",
+        lambda: EagerGraph.of(lowering, args, is_large),
+        lowering.target,
+        compat.functions.eager_device(),
+    )
     return None if graph is None else graph(args)
 
 
@@ -73,7 +77,7 @@ def run_compiled(
     def make() -> EagerFunction | None:
         return EagerFunction.of(body, _specs(args), "compiled", jit_compile=True)
 
-    function = trace.cached(("compiled", body, compat.functions.eager_device()), make)
+    function = trace.cached("compiled eagerly", make, body, compat.functions.eager_device())
     return None if function is None else function(*args)
 
 

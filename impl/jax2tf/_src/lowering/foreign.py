@@ -78,8 +78,9 @@ def _traced(
     ctx: Context, function: Callable[..., PyTree], operands: Sequence[tf.Tensor]
 ) -> Lowered:
     trace = ctx.cached(
-        ("foreign", ctx.eqn),
+        "foreign",
         lambda: trace_of(jax.jit(function).trace(*_specs(ctx.avals_in)), ctx.trace.simplify),
+        ctx.eqn,
     )
     results = ctx.inline(trace.jaxpr, *operands)
     return results if ctx.eqn.primitive.multiple_results else results[0]
@@ -107,7 +108,7 @@ def _as_module(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
         return trace_of(jax.jit(whole).trace(*sizes, *_specs(ctx.avals_in)), ctx.trace.simplify)
 
     sized = [ops.zeros(ctx.shape((dim, 0)), tf.bool) for dim in names.values()]
-    inner = ctx.cached(("module", ctx.eqn), trace)
+    inner = ctx.cached("foreign module", trace, ctx.eqn)
     results = xla_call_module.call(inner, options, ctx, [*sized, *operands])
     return results if ctx.eqn.primitive.multiple_results else results[0]
 

@@ -45,6 +45,7 @@ from jax2tf._src.tracing.large_constants import SMALL_CONSTANT_SIZE
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity, SameElements
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Aval, Dim, Shape, aval_of
 
 
@@ -183,18 +184,16 @@ class Lowering:
         # A function that was made for one device runs its ops there, wherever it is called.
         device = compat.functions.eager_device() if tf.executing_eagerly() else None
         function = self.trace.cached(
-            (
-                "function",
-                key,
-                self.target,
-                signature,
-                tuple(sizes.items()),
-                tuple(unknown),
-                compat.functions.in_compiled_function(),
-                is_written,
-                device,
-            ),
+            "function",
             lambda: shared_function(with_dims, args, shapes, name, jit_compile, is_written),
+            key,
+            self.target,
+            signature,
+            tuple(sizes.items()),
+            tuple(unknown),
+            compat.functions.in_compiled_function(),
+            is_written,
+            device,
         )
         return list(function(*args))
 
@@ -421,17 +420,17 @@ def _scope_in(graph: tf.Graph, scope: str) -> str:
     return f"{scope}{re.sub(r'[^A-Za-z0-9_.]', '_', graph.name)}/"
 
 
-@functools.lru_cache(maxsize=4096)
+@cached
 def _vector(sizes: tuple[int, ...]) -> np.ndarray:
     return np.array(sizes, np.int32)
 
 
-@functools.cache
-def _eager_vector(sizes: tuple[Dim, ...]) -> tf.Tensor:
+@cached
+def _eager_vector(sizes: tuple[int, ...]) -> tf.Tensor:
     return ops.constant(_vector(sizes))
 
 
-@functools.cache
+@cached
 def _eager_number(value: int) -> tf.Tensor:
     return ops.constant(value, tf.int32)
 

@@ -17,7 +17,6 @@ import collections
 import contextlib
 import dataclasses
 import functools
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -133,15 +132,14 @@ def for_target(trace: Trace, target: Target, seen: Seen | None = None) -> Trace:
     """Runs the passes of `FOR_TARGET` on a trace; calls `seen` after each."""
     for each in FOR_TARGET:
         if each.name not in switched_off() and each.applies(trace, target):
-            trace = trace.cached(each.name, functools.partial(_after, each, trace))
+            trace = trace.cached("after pass", functools.partial(_after, each, trace), each.name)
             if seen is not None:
                 seen(each.name, trace.jaxpr)
     return trace
 
 
 def _after(each: JaxprPass, trace: Trace) -> Trace:
-    jaxpr = each.run(trace.jaxpr)
-    return dataclasses.replace(trace, jaxpr=jaxpr, cache={}, lock=threading.RLock())
+    return dataclasses.replace(trace, jaxpr=each.run(trace.jaxpr))
 
 
 def for_graph(trace: Trace, target: Target, seen: Seen | None = None) -> jex_core.ClosedJaxpr:
@@ -149,7 +147,7 @@ def for_graph(trace: Trace, target: Target, seen: Seen | None = None) -> jex_cor
     jaxpr = trace.jaxpr
     for each in FOR_GRAPH:
         if each.name not in switched_off() and each.applies(trace, target):
-            jaxpr = trace.cached(each.name, functools.partial(each.run, jaxpr))
+            jaxpr = trace.cached("after pass", functools.partial(each.run, jaxpr), each.name)
             if seen is not None:
                 seen(each.name, jaxpr)
     return jaxpr
@@ -160,8 +158,11 @@ def use_counts(trace: Trace, target: Target) -> collections.Counter[Identity]:
 
     JAX uses the same object for all calls of a jitted function on the same avals.
     """
-    key = ("use counts", trace.shares and target.shares_repeats)
-    return trace.cached(key, lambda: jaxprs.count_uses(for_graph(trace, target).jaxpr))
+    return trace.cached(
+        "use counts",
+        lambda: jaxprs.count_uses(for_graph(trace, target).jaxpr),
+        trace.shares and target.shares_repeats,
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,6 +27,7 @@ from jax2tf._src.tracing.jaxprs import inner_jaxprs, variables
 from jax2tf._src.tracing.traits import CALLBACKS, CONTROL_FLOW
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identifiers import identifier
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Atom, Param, aval_of
 
 
@@ -171,7 +172,7 @@ def _needs_compiler(eqn: jex_core.JaxprEqn) -> bool:
     )
 
 
-@functools.cache
+@cached
 def _name(dtype: Hashable) -> str:
     return str(dtype)
 
@@ -211,7 +212,7 @@ def _scope(eqn: jex_core.JaxprEqn) -> str:
     )
 
 
-@functools.lru_cache(maxsize=4096)
+@cached
 def _scope_of(stack: str, name: str) -> str:
     parts = (identifier(part) for part in (*stack.split("/"), name))
     return "/".join(part for part in parts if part) or "op"

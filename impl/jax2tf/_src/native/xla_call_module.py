@@ -157,7 +157,7 @@ def call(
     # XLA does not read TensorFlow's variables, so their values are arguments of the op.
     variables, trace = trace.with_variables()
     tensors = [*tensors, *map(value_of, variables)]
-    module = trace.cached(("native", options), lambda: _export(trace, options))
+    module = trace.cached("native", lambda: _export(trace, options), options)
     out_avals = trace.jaxpr.out_avals
     shapes = [surroundings.static_shape(dtypes.physical_shape(aval)) for aval in out_avals]
     for function in module.functions:
@@ -183,7 +183,7 @@ def call(
 
 def is_partitioned(trace: Trace, options: Options) -> bool:
     """Whether the module is partitioned over several devices, and so must be in a graph."""
-    return trace.cached(("native is partitioned", options), lambda: _is_partitioned(trace, options))
+    return trace.cached("native is partitioned", lambda: _is_partitioned(trace, options), options)
 
 
 def _is_partitioned(trace: Trace, options: Options) -> bool:
@@ -197,7 +197,7 @@ def _is_partitioned(trace: Trace, options: Options) -> bool:
 def _export(trace: Trace, options: Options) -> _Module:
     _refuse_calls_on_the_host(trace)
     jaxpr = inlining.with_captures_inlined(trace.jaxpr)
-    for value in dataclasses.replace(trace, jaxpr=jaxpr, cache={}).inner_constants():
+    for value in dataclasses.replace(trace, jaxpr=jaxpr).inner_constants():
         # Only constants of the outermost jaxpr become arguments of the op.
         refusals.refuse_tracer(value)
         if trace.large_constants.held(np.asarray(value)) is not None:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import contextvars
-import functools
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ import tensorflow as tf
 
 from jax2tf._src import compat
 from jax2tf._src.ops import grappler
+from jax2tf._src.util.lru import cached
 
 # An operand, or an attribute, as the functions of tf.raw_ops take it.
 OpArgument: TypeAlias = tf.types.experimental.TensorLike
@@ -166,7 +166,7 @@ def _constant_attributes(value: OpArgument, dtype: tf.DType) -> Sequence[tuple[s
     return _as_constant(tf.make_tensor_proto(value, dtype))
 
 
-@functools.lru_cache(maxsize=4096)
+@cached
 def _small_constant(
     dtype: np.dtype, shape: tuple[int, ...], data: bytes
 ) -> Sequence[tuple[str, bytes]]:
@@ -317,7 +317,7 @@ def _names_in_python(
     return names | dict(zip(missing, renamed, strict=True))
 
 
-@functools.lru_cache(maxsize=4096)
+@cached
 def _attribute(kind: str, value: Hashable) -> bytes | None:
     """A serialised AttrValue; None for kinds that rules do not use."""
     make = _ATTRIBUTES.get(kind)

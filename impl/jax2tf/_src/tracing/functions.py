@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -25,6 +26,10 @@ _JITTED_BY_JAX = type(jax.jit(lambda: None))
 _ARRAYS = (jax.Array, np.ndarray, np.generic)
 _DESCRIBED = (tf.TensorSpec, jax.ShapeDtypeStruct)
 _NUMBERS = (bool, int, float, complex)
+
+# The number of traces that a function keeps. A trace takes from 50 kB to some megabytes, and a
+# process with a new shape in every call would keep all of them.
+KEPT_TRACES = 256
 
 # The number of arguments that a note on an error names.
 _MAX_NOTED = 20
@@ -141,6 +146,7 @@ class Function:
         self._jitted: jax.stages.Wrapped | None = (
             jax.jit(fun) if is_function and not self.is_jitted else None
         )
+        self._n_traces = itertools.count(1)
 
     @property
     def can_be_jitted(self) -> bool:
@@ -187,6 +193,9 @@ class Function:
             result: jax.stages.Traced = fun.trace(*values(args), **values(kwargs))
             return result
         if self._jitted is not None and not has_static((args, kwargs)):
+            # JAX keeps each trace as long as the function that jax.jit got.
+            if next(self._n_traces) % KEPT_TRACES == 0:
+                self._jitted = jax.jit(self.callable())
             return self._jitted.trace(*args, **kwargs)
         return jax.jit(self.callable()).trace(*args, **kwargs)
 

@@ -7,7 +7,6 @@ primitive; the names in their registrations are looked up here once.
 from __future__ import annotations
 
 import collections
-import functools
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -17,6 +16,7 @@ from jax.extend import core as jex_core
 from jax.extend.core import primitives as jex_primitives
 
 from jax2tf._src import compat
+from jax2tf._src.util.lru import cached
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ def _named(name: str) -> Iterable[jex_core.Primitive]:
     return found
 
 
-@functools.cache
+@cached
 def _by_name() -> dict[str, dict[jex_core.Primitive, None]]:
     by_name: dict[str, dict[jex_core.Primitive, None]] = collections.defaultdict(dict)
     for module in (jex_primitives, lax, lax.linalg, *compat.primitives.modules_of_primitives()):

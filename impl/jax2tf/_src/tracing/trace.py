@@ -9,7 +9,7 @@ import functools
 import gc
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import jax
 import tensorflow as tf
@@ -19,6 +19,7 @@ from jax2tf._src import dims
 from jax2tf._src.call_tf.primitive import call_tf_p
 from jax2tf._src.tracing import functions, jaxprs
 from jax2tf._src.tracing.large_constants import LargeConstants
+from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import Array, PyTree
 
 T = TypeVar("T")
@@ -72,8 +73,55 @@ class _Uncollected:
 _uncollected = _Uncollected()
 
 
-# Stands for a value that is not in a cache.
-_ABSENT = object()
+# The kinds of values that a trace keeps. The rest of a key says for what it is: an equation, a
+# target, a device, shapes.
+Kept: TypeAlias = Literal[
+    # Facts about the trace. Facts about its jaxpr are properties.
+    "calls",
+    "has static results",
+    "is partitioned",
+    "is pure",
+    "native is partitioned",
+    "size",
+    "use counts",
+    "warned of gradients",
+    # Other traces and jaxprs of the whole program.
+    "after pass",
+    "differentiability",
+    "split vjp",
+    "vjp",
+    "with variables",
+    # The program as TensorFlow's function, or as JAX's module.
+    "compiled",
+    "compiled eagerly",
+    "eager graph",
+    "gradient function",
+    "native",
+    # Jaxprs and functions that rules make of one equation.
+    "associative scan",
+    "batched",
+    "closed",
+    "computation",
+    "dot_general",
+    "elementwise",
+    "foreign",
+    "foreign module",
+    "function",
+    "is a draw",
+    "legalized",
+    "on key data",
+    "reduce by",
+    "shard_map",
+    "special",
+    "way of a call_tf",
+]
+
+# A trace keeps at least this number of values. Where dimensions have names, it makes functions for
+# each size that eager mode meets.
+FEWEST_KEPT = 256
+
+# A large program keeps this number for each equation, so that none goes while it is lowered.
+KEPT_OF_EQUATION = 8
 
 # A graph with at least this number of equations keeps its shared functions.
 INLINED_MAX_EQUATIONS = 10_000
@@ -97,8 +145,6 @@ class Trace:
       retrace: traces the function with the variables that its TensorFlow functions capture as
         additional last arguments; None in such a trace, and for a vjp.
       shares: whether an inner jaxpr that several equations call becomes one TensorFlow function.
-      cache: values built from this trace, by key: compiled and shared functions, its vjp. Facts
-        about the jaxpr are properties.
     """
 
     jaxpr: jex_core.ClosedJaxpr
@@ -112,27 +158,19 @@ class Trace:
     is_vjp: bool = False
     retrace: Callable[[], tuple[Sequence[tf.Variable], Trace]] | None = None
     shares: bool = True
-    cache: dict[Hashable, Any] = dataclasses.field(default_factory=dict)
-    lock: contextlib.AbstractContextManager[bool] = dataclasses.field(
-        default_factory=threading.RLock
-    )
 
-    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value under `key`; the first caller makes it."""
-        # Not with a KeyError, which Python would print above each error of `make`.
-        known: T = self.cache.get(key, _ABSENT)
-        if known is not _ABSENT:
-            return known
-        with self.lock:
-            if key not in self.cache:
-                self.cache[key] = make()
-            made: T = self.cache[key]
-            return made
+    def __post_init__(self) -> None:
+        self._kept: Lru[Any] = Lru(max(FEWEST_KEPT, KEPT_OF_EQUATION * self.counts.total()))
+
+    def cached(self, kind: Kept, make: Callable[[], T], *key: Hashable) -> T:
+        """The value of a kind under `key`; the first caller makes it."""
+        value: T = self._kept.value((kind, *key), make)
+        return value
 
     def results(self, leaves: Sequence[PyTree]) -> PyTree:
         """The tree of the function's results, with the given leaves."""
         tree = jax.tree.unflatten(self.out_tree, leaves)
-        has_static = self.cached("has_static_results", lambda: functions.has_static(tree))
+        has_static = self.cached("has static results", lambda: functions.has_static(tree))
         return functions.values(tree) if has_static else tree
 
     @functools.cached_property
@@ -149,7 +187,7 @@ class Trace:
         """The trace without shared functions, or this one if the graph would be large."""
         if jaxprs.count_equations(self.jaxpr.jaxpr, INLINED_MAX_EQUATIONS) >= INLINED_MAX_EQUATIONS:
             return self
-        return dataclasses.replace(self, shares=False, cache={}, lock=threading.RLock())
+        return dataclasses.replace(self, shares=False)
 
     @functools.cached_property
     def calls_tensorflow(self) -> bool:
@@ -163,7 +201,7 @@ class Trace:
         """
         if self.retrace is None or not self.calls_tensorflow:
             return (), self
-        return self.cached("with_variables", self.retrace)
+        return self.cached("with variables", self.retrace)
 
     @functools.cached_property
     def counts(self) -> collections.Counter[jex_core.Primitive]:
@@ -193,12 +231,13 @@ class Trace:
         return jaxprs.equations(self.jaxpr.jaxpr, without_inner)
 
 
-def trace_of(traced: jax.stages.Traced, simplify: Simplify) -> Trace:
+def trace_of(traced: jax.stages.Traced, simplify: Simplify, **attributes: Any) -> Trace:
     """Makes a Trace of JAX's `traced`.
 
     Args:
       traced: the result of JAX's trace.
       simplify: the passes over it.
+      **attributes: other attributes of the trace.
 
     Raises:
       jax.errors.UnexpectedTracerError: the function reads a value of another trace of JAX's.
@@ -215,7 +254,7 @@ def trace_of(traced: jax.stages.Traced, simplify: Simplify) -> Trace:
     jaxpr = simplify(traced.lojax.jaxpr, True)
     differentiable = simplify(traced.jaxpr, False)
     out_tree = jax.tree.structure(traced.out_info)
-    return Trace(jaxpr, differentiable, out_tree, simplify=simplify)
+    return Trace(jaxpr, differentiable, out_tree, simplify=simplify, **attributes)
 
 
 def is_sharded(sharding: object) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 import jax
@@ -20,7 +20,7 @@ from jax import export
 from jax2tf._src import compat, dims
 from jax2tf._src.call_tf import variables
 from jax2tf._src.tracing import arguments
-from jax2tf._src.tracing.functions import Function
+from jax2tf._src.tracing.functions import KEPT_TRACES, Function
 from jax2tf._src.tracing.large_constants import LargeConstants
 from jax2tf._src.tracing.trace import (
     Simplify,
@@ -31,7 +31,7 @@ from jax2tf._src.tracing.trace import (
     uncollected,
 )
 from jax2tf._src.util import dtypes
-from jax2tf._src.util.lru import Recent
+from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import Dim, PyTree
 
 
@@ -48,10 +48,6 @@ class Leaf(Protocol):
     @property
     def where(self) -> str: ...
 
-
-# The number of traces that a function keeps. A trace takes from 50 kB to some megabytes, and a
-# process with a new shape in every call would keep all of them.
-KEPT_TRACES = 256
 
 LeafOrArgument = TypeVar("LeafOrArgument", bound=Leaf)
 
@@ -83,10 +79,11 @@ class Tracer:
         self._large_constants = large_constants or LargeConstants()
         self._debug_callbacks = debug_callbacks
         self._simplify = simplify
-        self._specs: dict[Hashable, list[dims.Spec | None]] = {}
+        # Specs by the structure of the arguments, in which static values are.
+        self._specs: Lru[list[dims.Spec | None]] = Lru(KEPT_TRACES)
         # Traces by the arguments, and by the avals that JAX traces for them.
-        self._by_signature: Recent[Trace] = Recent(KEPT_TRACES)
-        self._traces: Recent[Trace] = Recent(KEPT_TRACES)
+        self._by_signature: Lru[Trace] = Lru(KEPT_TRACES)
+        self._traces: Lru[Trace] = Lru(KEPT_TRACES)
         self._lock = threading.RLock()
 
     def trace(
@@ -102,10 +99,9 @@ class Tracer:
         args, kwargs = arguments.plain(args, kwargs, self._function)
         paths, in_tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
         leaves = [leaf(path, value, self._function) for path, value in paths]
-        specs = self._specs.get(in_tree)
-        if specs is None:
-            specs = dims.spec_leaves(self._shapes, args, kwargs, self._function)
-            self._specs[in_tree] = specs
+        specs = self._specs.value(
+            in_tree, lambda: dims.spec_leaves(self._shapes, args, kwargs, self._function)
+        )
         return self._cached(in_tree, leaves, specs), leaves
 
     def _cached(
@@ -197,16 +193,16 @@ class Tracer:
         if any(map(spans_devices, compat.jitted.shardings_of(traced))):
             # An equation that calls the function has its shardings; the function's jaxpr does not.
             traced = jax.jit(self._function.callable()).trace(*args, **kwargs)
-        trace = dataclasses.replace(
-            trace_of(traced, self._simplify),
+        trace = trace_of(
+            traced,
+            self._simplify,
             paths=tuple(leaf.path for leaf in leaves),
             assumptions=assumed,
             large_constants=self._large_constants,
             debug_callbacks=self._debug_callbacks,
         )
-        return dataclasses.replace(
-            trace, retrace=lambda: self._trace_with_variables(trace, args, kwargs)
-        )
+        trace.retrace = lambda: self._trace_with_variables(trace, args, kwargs)
+        return trace
 
     def _trace_with_variables(
         self, trace: Trace, args: PyTree, kwargs: PyTree
@@ -221,10 +217,7 @@ class Tracer:
             return (), trace
         again = trace_of(traced, self._simplify)
         return found, dataclasses.replace(
-            trace,
-            jaxpr=again.jaxpr,
-            differentiable_jaxpr=again.differentiable_jaxpr,
-            cache={},
+            trace, jaxpr=again.jaxpr, differentiable_jaxpr=again.differentiable_jaxpr
         )
 
     @uncollected()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import TypeGuard
 
@@ -11,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf._src.api.errors import UnsupportedDtypeError
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Aval, Dim
 
 _PYTHON_SCALARS = (bool, int, float, complex)
@@ -24,7 +24,7 @@ DIFFERENTIABLE = frozenset(
 _EXTENDED = (np.longdouble, np.clongdouble) if np.finfo(np.longdouble).bits > 64 else ()
 
 
-@functools.cache
+@cached
 def to_tf(dtype: np.dtype) -> tf.DType:
     """The TensorFlow dtype of a JAX dtype.
 
@@ -55,13 +55,13 @@ def to_tf(dtype: np.dtype) -> tf.DType:
 _WITHOUT_KERNELS = frozenset({"float4_e2m1fn", "int2", "uint2"})
 
 
-@functools.cache
+@cached
 def is_key(dtype: np.dtype) -> bool:
     """Whether `dtype` is that of a typed PRNG key, as made by jax.random.key."""
     return jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
 
 
-@functools.cache
+@cached
 def key_data(dtype: np.dtype) -> jax.ShapeDtypeStruct:
     """Shape and dtype of the raw data of one typed PRNG key of `dtype`."""
     data: jax.ShapeDtypeStruct = jax.eval_shape(
@@ -140,7 +140,7 @@ def is_tensor(val: object) -> TypeGuard[tf.Tensor | tf.Variable]:
     return isinstance(val, _TENSORS)
 
 
-@functools.cache
+@cached
 def _dtype_of_tensors(dtype: int, x64: bool) -> np.dtype:
     """The JAX dtype of a TensorFlow dtype; `x64` is the value of jax_enable_x64."""
     return jax.dtypes.canonicalize_dtype(_numpy_dtype(tf.as_dtype(dtype)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import re
 
+from jax2tf._src.util.lru import cached
 
-@functools.lru_cache(maxsize=4096)
+
+@cached
 def identifier(text: str) -> str:
     """The text with what TensorFlow takes in the name of an op or a function."""
     return re.sub(r"[^A-Za-z0-9.]+", "_", text).strip("_.")

@@ -17,6 +17,7 @@ import tensorflow as tf
 from jax2tf._src import ops
 from jax2tf._src.lowering.emit.compute_dtypes import FLOAT8, HOLDS_INT4, INT4
 from jax2tf._src.lowering.emit.constants import scalar
+from jax2tf._src.util.lru import cached
 
 _UINT4 = tf.as_dtype("uint4")
 T = TypeVar("T")
@@ -43,7 +44,7 @@ def cast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     return _conversion(x.dtype, dtype)(x)
 
 
-@functools.cache
+@cached
 def _conversion(old: tf.DType, new: tf.DType) -> Callable[[tf.Tensor], tf.Tensor]:
     """The function that converts from `old` to `new`; cached, because eager calls need it often."""
     if old.is_complex and not new.is_complex:

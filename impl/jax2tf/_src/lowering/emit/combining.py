@@ -62,7 +62,7 @@ def batched(
         specs = [jax.ShapeDtypeStruct(shape, aval.dtype) for aval in jaxpr.in_avals]
         return jax.make_jaxpr(function)(*specs)
 
-    return ctx.cached(("batched", Identity(jaxpr.jaxpr), shape), make)
+    return ctx.cached("batched", make, Identity(jaxpr.jaxpr), shape)
 
 
 def halved(combine: Combine, xs: Tensors, axis: int, size: int) -> Tensors:

@@ -8,9 +8,8 @@ import tensorflow as tf
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.lru import SIZE, Lru
 from jax2tf._src.util.typing import Aval
-
-_HELD: dict[tuple[str, tf.DType], tf.Tensor] = {}
 
 
 def scalar(value: float, dtype: tf.DType) -> tf.Tensor:
@@ -18,10 +17,10 @@ def scalar(value: float, dtype: tf.DType) -> tf.Tensor:
     if not tf.executing_eagerly():
         return ops.constant(value, dtype)
     # The key holds text, because 0.0 == -0.0.
-    key = str(value), dtype
-    if key not in _HELD:
-        _HELD[key] = ops.constant(value, dtype)
-    return _HELD[key]
+    return _EAGER.value((str(value), dtype), lambda: ops.constant(value, dtype))
+
+
+_EAGER: Lru[tf.Tensor] = Lru(SIZE)
 
 
 def without_elements(ctx: Context, aval: Aval) -> tf.Tensor:

@@ -7,7 +7,6 @@ an operand are not in the order batch, free, contracting or batch, contracting, 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Sequence
 
@@ -18,6 +17,7 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.supported import is_computed
 from jax2tf._src.targets.forms import Optimization
 from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Dim, Shape
 
 DimensionNumbers = tuple[
@@ -177,7 +177,7 @@ class _Side:
         return batch, free, contracting
 
 
-@functools.cache
+@cached
 def _sides(
     lhs_rank: int,
     rhs_rank: int,

@@ -7,19 +7,19 @@ entry by entry. See Golub and Van Loan, "Matrix Computations", chapters 3, 5 and
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
 from jax2tf._src import ops
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Dim
 
 Tensors = tuple[tf.Tensor, ...]
 
 
-@functools.cache
+@cached
 def as_function(
     algorithm: Callable[..., Sequence[tf.Tensor]], compiled: bool
 ) -> Callable[..., Sequence[tf.Tensor]]:

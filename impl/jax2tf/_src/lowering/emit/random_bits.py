@@ -52,7 +52,7 @@ def compiled(ctx: Context, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor) -> lis
     """
     if not is_compiled(ctx) or not all(map(_is_small, ctx.avals_in)):
         return None
-    if not ctx.cached(("is a draw", Identity(jaxpr.jaxpr)), lambda: _is_draw(jaxpr)):
+    if not ctx.cached("is a draw", lambda: _is_draw(jaxpr), Identity(jaxpr.jaxpr)):
         return None
 
     def body(ctx: Context, *inner: tf.Tensor) -> list[tf.Tensor]:

@@ -387,7 +387,7 @@ def _elementwise(
         function = jax.vmap(jex_core.jaxpr_as_fun(combiner))
         return jax.make_jaxpr(function)(vector, vector)
 
-    vectorized = ctx.cached(("elementwise", Identity(combiner.jaxpr), length), make)
+    vectorized = ctx.cached("elementwise", make, Identity(combiner.jaxpr), length)
     inner = dtypes.to_tf(dtype)
     vectors = (ops.cast(ops.reshape(v, [-1]), inner) for v in (current, updates))
     (result,) = ctx.inline(vectorized, *vectors)

@@ -27,6 +27,7 @@ from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, carrier_of
 from jax2tf._src.lowering.emit.padding import padded
 from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Dim, Shape
 
 
@@ -246,7 +247,7 @@ def is_empty(shape: Shape) -> bool:
     return any(dims.is_static((d,)) and d == 0 for d in shape)
 
 
-@functools.cache
+@cached
 def jaxpr_of(function: Callable[..., jax.Array], dtype: np.dtype) -> jex_core.ClosedJaxpr:
     """A binary function as a scalar jaxpr; cached as one object, because caches use its id."""
     scalar = jax.ShapeDtypeStruct((), dtype)

@@ -37,7 +37,7 @@ def has_keys(eqn: jex_core.JaxprEqn) -> bool:
 def _on_data(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
     del params
     jaxpr_of = _moved if ctx.eqn.primitive in _PARAMS_OF_DATA else _mapped
-    results = ctx.inline(ctx.traced("on data", lambda: jaxpr_of(ctx.eqn)), *operands)
+    results = ctx.inline(ctx.traced("on key data", lambda: jaxpr_of(ctx.eqn)), *operands)
     return results if ctx.eqn.primitive.multiple_results else results[0]
 
 

@@ -49,8 +49,10 @@ def _choose_a_way(ctx: Context, function: Function) -> None:
     # If none compiles, TensorFlow raises the error when it compiles the whole function.
     with contextlib.suppress(CallTfError):
         ctx.cached(
-            ("a way", Identity(function), str(ctx.avals_in)),
+            "way of a call_tf",
             lambda: embedding.compile_with_fallbacks(function, ctx.avals_in, platform),
+            Identity(function),
+            str(ctx.avals_in),
         )
 
 

@@ -6,7 +6,6 @@ the index as scans, and graphs without XLA ops use JAX's scan over standard ops.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +22,7 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.combining import on_arrays, scanned
 from jax2tf._src.lowering.emit.compute_dtypes import ACCUMULATED, COMPUTED, carrier_of
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Shape
 
 Combine = Callable[[jax.Array, jax.Array], jax.Array]
@@ -171,7 +171,7 @@ def _window_scan(
     )
 
 
-@functools.cache
+@cached
 def _scalar_jaxpr(combine: Combine, dtype: np.dtype) -> jex_core.ClosedJaxpr:
     scalar = jax.ShapeDtypeStruct((), dtype)
     return jax.make_jaxpr(combine)(scalar, scalar)
@@ -212,7 +212,7 @@ def _begun(
     return ops.where(ops.reshape(is_there, along), begun, x)
 
 
-@functools.cache
+@cached
 def _beginning(combine: Combine, identity: float, dtype: np.dtype) -> jex_core.ClosedJaxpr:
     def begin(x: jax.Array) -> jax.Array:
         return _times_one(x) if combine is lax.mul else combine(jnp.full_like(x, identity), x)
@@ -238,15 +238,15 @@ def _associative_scan(
     if not isinstance(shape[axis], int):
         return _scan_of_any_length(ctx, combine, x, axis, reverse)
     spec = jax.ShapeDtypeStruct(shape, x.dtype.as_numpy_dtype)
-    key = ("associative_scan", combine, tuple(shape), x.dtype, axis, reverse)
 
     def scan(x: jax.Array) -> jax.Array:
         moved = jnp.moveaxis(jnp.flip(x, axis) if reverse else x, axis, 0)
         result = jnp.moveaxis(_scan_first(combine, moved), 0, axis)
         return jnp.flip(result, axis) if reverse else result
 
-    (result,) = ctx.inline(ctx.cached(key, lambda: jax.make_jaxpr(scan)(spec)), x)
-    return result
+    key = (combine, tuple(shape), x.dtype, axis, reverse)
+    jaxpr = ctx.cached("associative scan", lambda: jax.make_jaxpr(scan)(spec), *key)
+    return ctx.inline(jaxpr, x)[0]
 
 
 def _scan_of_any_length(

@@ -20,6 +20,7 @@ from jax2tf._src.lowering.emit import linalg_algorithms as algorithms
 from jax2tf._src.lowering.emit import linalg_schur as schur
 from jax2tf._src.lowering.emit.linalg_algorithms import nan_like
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Dim, Param, Shape
 
 
@@ -139,7 +140,7 @@ def _ormqr(
     return _batched(ctx, _application(left, transpose), a, taus, c)[0]
 
 
-@functools.cache
+@cached
 def _application(left: bool, transpose: bool) -> Callable[..., tf.Tensor]:
     return functools.partial(algorithms.apply_reflectors, left=left, transpose=transpose)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 
@@ -25,6 +24,7 @@ from jax2tf._src.lowering.registry import register
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.tracing.jaxprs import equations
 from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Param, Shape
 
 Reducer = Callable[..., tf.Tensor]
@@ -128,7 +128,7 @@ def _extreme(
     return widened(lambda x: _with_nan(ctx, reduce, x, axes), x)
 
 
-@functools.cache
+@cached
 def _is_cpu(device: str) -> bool:
     return bool(tf.DeviceSpec.from_string(device).device_type == "CPU")
 
@@ -258,7 +258,7 @@ def _reduce_by(
     """Reduces one array by a JAX function of two numbers and its identity."""
     scalar = jax.ShapeDtypeStruct((), ctx.avals_in[0].dtype)
     jaxpr = ctx.cached(
-        ("reduce_by", combine, x.dtype), lambda: jax.make_jaxpr(combine)(scalar, scalar)
+        "reduce by", lambda: jax.make_jaxpr(combine)(scalar, scalar), combine, x.dtype
     )
     init = ops.cast(ops.constant(identity), x.dtype)
     (result,) = reduce(ctx, x, init, computation=combine, jaxpr=jaxpr, dimensions=axes)

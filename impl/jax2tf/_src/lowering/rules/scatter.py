@@ -6,7 +6,6 @@ combined one after the other, in the order of the indices.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 
 import jax
@@ -24,6 +23,7 @@ from jax2tf._src.lowering.emit import index_geometry as iw
 from jax2tf._src.lowering.emit import scatter_kernels as kernels
 from jax2tf._src.lowering.emit.index_geometry import Windows, wide
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.util.lru import cached
 
 _COMBINERS: dict[str, Callable[..., jax.Array]] = {
     "scatter-add": lax.add,
@@ -102,7 +102,7 @@ def _combiner(
     return None if jaxpr is None else ctx.closed(jaxpr, consts)
 
 
-@functools.cache
+@cached
 def _named_combiner(name: str, dtype: tf.DType) -> jex_core.ClosedJaxpr:
     with jax.enable_x64(True):
         scalar = jax.ShapeDtypeStruct((), dtype.as_numpy_dtype)
@@ -191,7 +191,7 @@ def _xla_scatter(
     )
 
 
-@functools.cache
+@cached
 def _replacement(dtype: tf.DType) -> Callable[..., tf.Tensor]:
     scalar = tf.TensorSpec([], dtype)
     with tf.init_scope():

@@ -28,7 +28,6 @@ from jax2tf._src.lowering.emit.mesh.shardings import (
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.tracing import jaxprs
 from jax2tf._src.tracing.trace import spans_devices
-from jax2tf._src.util.identity import Identity
 
 
 @register("sharding_constraint", takes_keys=True)
@@ -63,7 +62,7 @@ def _shard_map(ctx: Context, *operands: tf.Tensor, **_: object) -> list[tf.Tenso
         program = as_program_of_all(ctx.eqn, stays_in_parts=ctx.wants("XlaSharding"))
         return jaxprs.traced(program, specs)
 
-    return ctx.call(ctx.cached(("shard_map", Identity(ctx.eqn)), make), *operands)
+    return ctx.call(ctx.traced("shard_map", make), *operands)
 
 
 @register(in_parts_p, takes_keys=True)

@@ -9,7 +9,6 @@ of the bits, without the sign of a NaN.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from jax2tf._src.lowering.emit.compute_dtypes import BITS, COMPUTED, HOLDS_INT4,
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.targets.forms import Optimization
 from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Dim
 
 
@@ -64,7 +64,7 @@ def _sort_by_integers(ctx: Context, key: tf.Tensor, *others: tf.Tensor) -> Seque
     return [ops.raw.Invert(x=values), *in_order]
 
 
-@functools.cache
+@cached
 def _comparator(
     dtypes: tuple[tf.DType, ...], num_keys: int
 ) -> tf.types.experimental.ConcreteFunction:

@@ -36,6 +36,7 @@ from jax2tf._src.lowering.emit.window_folding import (
 )
 from jax2tf._src.lowering.emit.window_pooling import pooling
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Param
 
 
@@ -143,7 +144,7 @@ def _xla_reduce_window(
     return cast(out, x.dtype)
 
 
-@functools.cache
+@cached
 def _computation(
     function: Callable[..., tf.Tensor], dtype: tf.DType
 ) -> tf.types.experimental.ConcreteFunction:

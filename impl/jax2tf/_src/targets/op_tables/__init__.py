@@ -7,10 +7,11 @@ from it what a target lacks.
 
 from __future__ import annotations
 
-import functools
 import importlib.resources
 import json
 from collections.abc import Iterable, Mapping, Sequence
+
+from jax2tf._src.util.lru import cached
 
 # Ops whose inputs are of several dtypes, none of which says whether the op is taken.
 OF_SEVERAL_DTYPES = ("StatelessCase", "StatelessIf", "StatelessWhile", "TensorListReserve")
@@ -21,7 +22,7 @@ _TAKES = "takes"
 _AT = "; differs at "
 
 
-@functools.cache
+@cached
 def uses(target: str) -> Mapping[str, Mapping[str, str]]:
     """By use of an op and dtype, what the engine of a target makes of it, in words.
 

@@ -22,7 +22,7 @@ def is_partitioned(trace: Trace) -> bool:
     Shardings inside a shard_map do not count; eager mode leaves them out.
     """
     return trace.cached(
-        "is_partitioned",
+        "is partitioned",
         lambda: any(map(_asks_for_sharding, trace.equations(without_inner=[shard_map_p]))),
     )
 

@@ -15,6 +15,7 @@ from jax2tf._src.lowering.passes.complex_as_real import fourier, inverse_functio
 from jax2tf._src.lowering.passes.complex_as_real.pair import Pair, Value
 from jax2tf._src.tracing import traits
 from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Array, Param, aval_of
 
 # A rule gets the equation and its operands, with a Pair for each complex array. It returns the
@@ -378,7 +379,7 @@ _OTHERS: dict[str, Rule] = {
 }
 
 
-@functools.cache
+@cached
 def _rules() -> dict[jex_core.Primitive, Rule]:
     by_name: dict[str, Rule] = {
         **dict.fromkeys(_PART_BY_PART, _part_by_part),

@@ -23,6 +23,7 @@ from jax2tf._src.lowering.passes.idioms.matching import Match, Pattern
 from jax2tf._src.lowering.passes.idioms.table import IDIOMS, Idiom
 from jax2tf._src.lowering.passes.idioms.view import Frame, Path, find
 from jax2tf._src.targets.target import Target
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Atom, Aval, Param, Shape, aval_of
 
 LSTM = "lstm"
@@ -93,7 +94,7 @@ def _candidates(path: Path, target: Target) -> Iterable[Idiom]:
     return (i for i in of_root if (target.assume_finite if i.if_finite else target.wants(i.name)))
 
 
-@functools.cache
+@cached
 def _by_root() -> dict[jex_core.Primitive, list[Idiom]]:
     by_root = collections.defaultdict(list)
     for idiom in IDIOMS:
@@ -103,7 +104,7 @@ def _by_root() -> dict[jex_core.Primitive, list[Idiom]]:
     return dict(by_root)
 
 
-@functools.cache
+@cached
 def _skeleton(idiom: Idiom) -> Pattern:
     """Traces the idiom for its examples. Its primitives are matched first, for any shapes."""
     function = functools.partial(idiom.function, **idiom.example_options)
@@ -139,7 +140,7 @@ def _pattern(idiom: Idiom, avals: Sequence[Aval], options: Mapping[str, Param]) 
     return _traced(*given)
 
 
-@functools.lru_cache(maxsize=4096)
+@cached
 def _static_pattern(
     idiom: Idiom, shapes: tuple[tuple[Shape, np.dtype], ...], options: tuple[Param, ...], x64: bool
 ) -> Pattern:

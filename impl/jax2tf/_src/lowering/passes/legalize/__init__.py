@@ -41,6 +41,7 @@ from jax2tf._src.lowering.passes.legalize import (
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.lru import cached
 
 LoweringRule = Callable[..., tf.Tensor]
 RuleOf = Callable[[jex_core.JaxprEqn, Target], LoweringRule | None]
@@ -158,7 +159,7 @@ def found(eqn: jex_core.JaxprEqn, target: Target) -> tuple[str, LoweringRule] | 
     return None
 
 
-@functools.lru_cache(maxsize=256)
+@cached
 def _ways(target: Target, off: frozenset[str]) -> tuple[Way, ...]:
     return tuple(way for way in WAYS if way.applies(target) and way.name not in off)
 
@@ -189,7 +190,7 @@ def _traced(
 ) -> tf.Tensor:
     """Traces and lowers a JAX function of the operands, each of which has its carrier dtype."""
     eqn = ctx.eqn
-    jaxpr = ctx.traced("legal", lambda: jaxpr_of(eqn, function, carriers))
+    jaxpr = ctx.traced("legalized", lambda: jaxpr_of(eqn, function, carriers))
     given = zip(eqn.invars, operands, strict=True)
     variables = [x for v, x in given if isinstance(v, jex_core.Var)]
     results = ctx.inline(jaxpr, *(_to_carrier(ctx, x, carriers) for x in variables))

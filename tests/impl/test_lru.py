@@ -13,26 +13,57 @@ import tensorflow as tf
 import jax2tf
 from jax2tf._src import dims
 from jax2tf._src.tracing import trace, tracer
-from jax2tf._src.util.lru import Recent
+from jax2tf._src.util import lru
 
 
 def test_what_was_not_used_for_longest_goes():
-    recent = Recent(3)
+    letters = lru.Lru(3)
     for key in ("a", "b", "c"):
-        recent.add(key, key.upper())
-    assert recent.get("a") == "A"
-    recent.add("b", "again")
-    recent.add("d", "D")
-    assert [recent.get(key) for key in ("a", "b", "c", "d")] == ["A", "again", None, "D"]
+        letters.add(key, key.upper())
+    assert letters.get("a") == "A"
+    letters.add("b", "again")
+    letters.add("d", "D")
+    assert [letters.get(key) for key in ("a", "b", "c", "d")] == ["A", "again", None, "D"]
+
+
+def test_a_value_is_made_once_and_may_be_none():
+    made, values = [], lru.Lru(2)
+    for _ in range(2):
+        assert values.value("a", lambda: made.append("a")) is None
+    assert made == ["a"]
+    with pytest.raises(KeyError, match="missing"):
+        values.value("b", lambda: {}["missing"])
+    assert values.value("b", lambda: "made later") == "made later"
+    values.clear()
+    assert len(values) == 0
+
+
+def test_who_asks_for_a_value_that_is_there_does_not_wait():
+    values = lru.Lru(2)
+    values.add("a", 1)
+    began, may_end = threading.Event(), threading.Event()
+
+    def slowly():
+        began.set()
+        assert may_end.wait(20)
+        return 2
+
+    thread = threading.Thread(target=values.value, args=("b", slowly))
+    thread.start()
+    assert began.wait(20)
+    assert values.value("a", lambda: 3) == 1
+    may_end.set()
+    thread.join()
+    assert values.get("b") == 2
 
 
 def test_a_value_that_goes_is_not_kept_alive():
-    recent = Recent(1)
-    recent.add("a", kept := Recent(1))
+    values = lru.Lru(1)
+    values.add("a", kept := lru.Lru(1))
     gone = weakref.ref(kept)
     del kept
     assert gone() is not None
-    recent.add("b", Recent(1))
+    values.add("b", lru.Lru(1))
     assert gone() is None
 
 
