@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -220,6 +221,25 @@ def sorts_of_four_bits() -> None:
             )
         else:
             define("sort", "", _sort(1), [Normal(SHAPE, dtype)], dtype=dtype)
+
+
+def _start_in_scan(x: jax.Array) -> jax.Array:
+    start = jnp.sort(x)[0].astype(int)
+    return lax.scan(lambda c, y: (c + lax.dynamic_slice(x, (start,), (2,)), y), x[:2], x)[0]
+
+
+def _start_in_cond(x: jax.Array) -> jax.Array:
+    start = jnp.argsort(x)[0]
+    return lax.cond(x[0] > x[1], lambda: lax.dynamic_slice(x, (start,), (2,)), lambda: x[:2])
+
+
+@family.builder
+def sorted_values_as_starts() -> None:
+    """A loop or a branch that slices an array at a sorted value from outside."""
+    numbers = np.array([3, 1, 2, 5, 4])
+    for dtype in (np.float32, np.float64, np.int32):
+        define("sort", "start_in_scan", _start_in_scan, [Values(numbers, dtype)], dtype=dtype)
+        define("sort", "start_in_cond", _start_in_cond, [Values(numbers, dtype)], dtype=dtype)
 
 
 def _approximate(function: Callable[..., Any], k: int, **params: Any) -> Callable[..., Any]:

@@ -449,9 +449,10 @@ OF_INTEGER_MODELS = frozenset({Quirk.NO_INTEGER_SQUARE})
 
 
 def test_every_quirk_is_shown():
-    """Those of DTensor are shown in tests/impl/test_dtensor.py."""
+    """Those of DTensor and TensorFlow are shown in tests/impl."""
     shown = {quirk for _, quirk in (*PROGRAMS, *REFUSED, *ENDS)} | OF_INTEGER_MODELS
-    assert shown == set(Quirk) - quirks.quirks_of("dtensor")
+    elsewhere = quirks.quirks_of("dtensor") | quirks.quirks_of("tensorflow")
+    assert shown == set(Quirk) - elsewhere
 
 
 def test_a_program_is_for_an_engine_at_fault():

@@ -1,8 +1,8 @@
 """Quirks: what the readers of graphs get wrong, so that a graph for them has to avoid it.
 
 Each quirk is shown by a program that its reader gets wrong without it: that of its name in
-tests/consumers/test_quirks.py, and for DTensor in tests/impl/dtensor_quirks.py. A quirk whose
-program passes without it fails there.
+tests/consumers/test_quirks.py, for DTensor in tests/impl/dtensor_quirks.py, and for TensorFlow in
+tests/impl/test_tensorflow_quirks.py. A quirk whose program passes without it fails there.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ _OPENVINO_CONVERTER = (Fault("openvino", "OpenVINO", "converter", "2026.4"),)
 _OPENVINO = (Fault("openvino", "OpenVINO", "kernel", "2026.4"),)
 _TFJS = (Fault("tfjs", "TensorFlow.js", "kernel", "4.22"),)
 _TENSORFLOW = (Fault("tensorflow", "TensorFlow with oneDNN", "kernel", "2.21"),)
+_TENSORFLOW_XLA = (Fault("tensorflow", "TensorFlow's translation to XLA", "converter", "2.21"),)
 _DTENSOR = (Fault("dtensor", "DTensor", "kernel", "TensorFlow 2.21"),)
 
 
@@ -388,6 +389,13 @@ class Quirk(enum.StrEnum):
         _LITERT_CONVERTER,
         "LiteRT's converter merges a Relu into the product that ends a gelu by the error function "
         "before it looks for the gelu, and LiteRT has no op for the error function",
+    )
+    SEEKS_STARTS_OF_SLICES = (
+        "seeks_starts_of_slices",
+        _TENSORFLOW_XLA,
+        "TensorFlow's translation to XLA looks for the value of a Slice's start in the operands of "
+        "loops and branches, and ends the process if that value is made of sorted ones; the start "
+        "of an XlaDynamicSlice may be any value",
     )
     SORTS_INTEGERS_AS_FLOATS = (
         "sorts_integers_as_floats",

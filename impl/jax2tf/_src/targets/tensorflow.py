@@ -10,7 +10,7 @@ from jax2tf._src.targets.target import XLA, Target
 WITH_XLA = Target(
     "xla",
     XLA,
-    quirks=frozenset({Quirk.ONE_WINDOW_OF_ONE_FEATURE}),
+    quirks=frozenset({Quirk.ONE_WINDOW_OF_ONE_FEATURE, Quirk.SEEKS_STARTS_OF_SLICES}),
     optimizations=frozenset(Optimization),
 )
 

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 from jax import lax
 
-from jax2tf._src import ops
+from jax2tf._src import compat, ops
 from jax2tf._src.compat.xla import xla_data
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import index_geometry as iw
@@ -31,8 +31,13 @@ def _dynamic_slice(
     begin = _slice_begin(ctx, ctx.avals_in[0].shape, slice_sizes, starts)
     if begin is None:
         return ops.identity(operand)
-    moved = wide(operand)
-    return ops.cast(ops.slice(moved, begin, ctx.shape(slice_sizes)), operand.dtype)
+    moved, sizes = wide(operand), ctx.shape(slice_sizes)
+    is_compiled = compat.functions.in_compiled_function()
+    if is_compiled and ctx.has(Quirk.SEEKS_STARTS_OF_SLICES):
+        sliced = ops.xla.xla_dynamic_slice(moved, begin, ops.cast(sizes, begin.dtype))
+    else:
+        sliced = ops.slice(moved, begin, sizes)
+    return ops.cast(sliced, operand.dtype)
 
 
 @register("dynamic_update_slice", op="XlaDynamicUpdateSlice")
