@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import functools
 import importlib.resources
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 from jax2tf._src.explain import known
 from jax2tf._src.explain.report import Limitation
 from jax2tf._src.targets.by_name import TARGETS
+from jax2tf._src.util.lru import cached
 
 FILE = importlib.resources.files("jax2tf._src.explain") / "support.json"
 
@@ -258,7 +258,7 @@ def _uses(count: int) -> str:
     return f"{count} use" if count == 1 else f"{count} uses"
 
 
-@functools.cache
+@cached
 def _data() -> dict[str, Any]:
     data: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return data
