@@ -1,5 +1,7 @@
 """The ledger: what is known not to hold, as data, one TOML file a family.
 
+Files of an engine, a device, a lowering or a direction stand in folders of their kind.
+
 An entry declares cells that fail and how they fail. It is proved in both directions after every
 run (`limitations.check`): a failure without an entry is an error, and so is an entry without its
 failure.

@@ -4,7 +4,7 @@ import fnmatch
 import math
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,16 @@ PHASES = ("trace", "lower", "run")
 SIDES = ("tensorflow", JAX_SIDE)
 # What an entry may say for several modes.
 _TOGETHER = {**GROUPS, GRADIENT: (*GROUPS[GRADIENT], SAVED_GRADIENT)}
+
+
+# Files that are of no family stand in a folder of their kind.
+_DIRECTIONS = "directions"
+KINDS: Mapping[str, Collection[str]] = {
+    "engines": CONSUMER_MODES,
+    "devices": DEVICES,
+    "lowerings": LOWERINGS,
+    _DIRECTIONS: (CALL_TF, SUBSTRATES),
+}
 
 
 class LedgerError(ValueError):
@@ -177,11 +187,24 @@ def load(
 
 
 def files(folder: Path, direction: str) -> list[Path]:
-    """The files of a direction's limitations."""
-    names = sorted(path for path in folder.glob("*.toml") if path.stem not in _NO_LIMITATIONS)
+    """The files of a direction's limitations, by name."""
     if direction != CONVERT:
-        return [path for path in names if path.stem == direction]
-    return [path for path in names if path.stem not in (CALL_TF, SUBSTRATES)]
+        path = path_of(folder, direction)
+        return [path] if path.exists() else []
+    found = [path for path in all_files(folder) if path.parent.name != _DIRECTIONS]
+    return sorted((p for p in found if p.stem not in _NO_LIMITATIONS), key=lambda path: path.stem)
+
+
+def all_files(folder: Path) -> list[Path]:
+    """The files of a ledger, those included that hold no limitations."""
+    places = (folder, *(folder / kind for kind in KINDS))
+    return sorted(path for place in places for path in place.glob("*.toml"))
+
+
+def path_of(folder: Path, name: str) -> Path:
+    """Where the file of a family, or of an engine, device, lowering or direction stands."""
+    kind = next((kind for kind, names in KINDS.items() if name in names), "")
+    return folder / kind / f"{name}.toml"
 
 
 def file_of(row: Row) -> str:
@@ -291,6 +314,7 @@ def replace(path: Path, text: str) -> bool:
     """Writes a file of a ledger beside it and renames it; whether that changed it."""
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return False
+    path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}.new")
     beside.write_text(text, encoding="utf-8")
     beside.replace(path)

@@ -96,7 +96,7 @@ def write(
     families |= {limitation.family for limitation in new}
     changed = []
     for family in sorted(families):
-        path = folder / f"{family}.toml"
+        path = ledger.path_of(folder, family)
         before = path.read_text(encoding="utf-8") if path.exists() else ""
         kept = {limitation.where: limitation for limitation in staying}
         added = [limitation for limitation in new if limitation.family == family]

@@ -1,7 +1,7 @@
 """`python -m reports call_tf`: which TensorFlow functions JAX can call, and how, as Markdown.
 
 reports/tables/call_tf.md is made of the database of the other direction (harnesses/call_tf/) and of
-its ledger (limitations/call_tf.toml).
+its ledger (limitations/directions/call_tf.toml).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`python -m reports substrates`: which of TensorFlow's symbols run without it, as Markdown.
 
 reports/tables/substrates.md is made of the database of the third direction (harnesses/substrates/),
-of its ledger (limitations/substrates.toml), and of the reasons for symbols that are not there or
-not asked about (limitations/symbols.toml).
+of its ledger (limitations/directions/substrates.toml), and of the reasons for symbols that are not
+there or not asked about (limitations/symbols.toml).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from harnesses.engine import shards
 from harnesses.engine.converters import module_of
 from harnesses.engine.options import environment, run_command, selection
 from harnesses.engine.versions import versions
-from limitations.ledger import folder_of
+from limitations.ledger import all_files, folder_of
 
 _ROOT = Path(__file__).parents[2]
 
@@ -43,7 +43,7 @@ def request(options: Any, cells: int) -> Request:
                     shards.FILE,
                 ]
             ),
-            "the ledger": _digest(ledger.glob("*.toml")),
+            "the ledger": _digest(all_files(ledger)),
             "the implementation": _digest(_files_of(impl)) if impl else "",
         },
         "origin": origin.now(),

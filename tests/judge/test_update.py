@@ -273,8 +273,16 @@ def test_the_words_of_another_implementation_are_a_reason():
 
 
 def test_update_leaves_the_other_direction_alone(tmp_path):
-    path = tmp_path / "call_tf.toml"
+    path = tmp_path / "directions" / "call_tf.toml"
+    path.parent.mkdir()
     path.write_text(_LEDGER)
     assert write(tmp_path, [], []) == []
     assert path.read_text() == _LEDGER
     assert write(tmp_path, [], [], "call_tf") == [path]
+
+
+def test_the_ledger_of_an_engine_stands_in_the_folder_of_engines(tmp_path):
+    new = Limitation(where="litert#", primitive=("sin",), expect="crash", reason="it dies")
+    assert write(tmp_path, [], [new]) == [tmp_path / "engines" / "litert.toml"]
+    (read,) = load(tmp_path)
+    assert (read.where, read.primitive, read.reason) == ("litert#1", ("sin",), "it dies")

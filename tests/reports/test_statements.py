@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import jax2tf
-from harnesses.cell.names import CONSUMER_MODES, GRADIENT, GROUPS, SAVED_GRADIENT
+from harnesses.cell.names import GRADIENT, GROUPS, SAVED_GRADIENT
 from harnesses.harness import CALL_TF, SUBSTRATES, all_harnesses
-from limitations.ledger import FOLDER
+from limitations.ledger import FOLDER, KINDS
 from reports import statements
 
 ROOT = Path(__file__).parents[2]
@@ -98,9 +98,11 @@ def families() -> set[str]:
 
 def test_a_file_of_limitations_is_that_of_a_family_or_is_named():
     text = page("CONTRIBUTING.md")
+    assert [kind for kind in KINDS if f"`limitations/{kind}/`" not in text] == []
     others = {path.stem for path in FOLDER.glob("*.toml")} - families()
-    assert set(CONSUMER_MODES) <= others
     assert [name for name in others if f"`{name}`" not in text] == []
+    for kind, names in KINDS.items():
+        assert {path.stem for path in (FOLDER / kind).iterdir()} <= set(names)
 
 
 # Names that stand for others: NAME, <family>, *.toml, and what a run or a user makes.
