@@ -279,3 +279,77 @@ class TestVectorizedMap:
         converted = jax2tf.convert(f)
         want = jax.grad(lambda x: (jax.jacrev(f)(x) ** 2).sum())(X)
         np.testing.assert_allclose(of_jacobian(tf.constant(X)), want, rtol=1e-5)
+
+
+VARIABLE = [1.0, 2.0, 3.0]
+AROUND_VARIABLES = {
+    **{name: AROUND[name] for name in ("cond", "switch_case", "while_loop", "map_fn")},
+    "cond in while_loop": (
+        lambda f, x: AROUND["while_loop"][0](lambda x: AROUND["cond"][0](f, x), x),
+        lambda f, x: repeated(lambda x: AROUND["cond"][1](f, x), x),
+    ),
+    "while_loop in cond": (
+        lambda f, x: AROUND["cond"][0](lambda x: AROUND["while_loop"][0](f, x), x),
+        lambda f, x: AROUND["cond"][1](lambda x: repeated(f, x), x),
+    ),
+}
+
+
+def reads_variable(around):
+    """A function that reads a variable through call_tf inside of control flow."""
+    variable = tf.Variable(VARIABLE)
+    scaled = jax2tf.call_tf(lambda x: x * variable)
+    converted = jax2tf.convert(lambda x: jnp.sin(scaled(x)).sum())
+    return variable, lambda x: AROUND_VARIABLES[around][0](converted, x)
+
+
+def gradients_of(function, variable):
+    def gradients(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        return y, *map(tf.convert_to_tensor, tape.gradient(y, (x, variable)))
+
+    return gradients
+
+
+def assert_as_jax_of_variable(gradients, variable, around):
+    def wanted(x, v):
+        return AROUND_VARIABLES[around][1](lambda x: jnp.sin(x * v).sum(), x)
+
+    v = variable.numpy()
+    for x in (X, -X):
+        want = (wanted(x, v), *jax.grad(wanted, (0, 1))(x, v))
+        for got, expected in zip(gradients(tf.constant(x)), want, strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("around", AROUND_VARIABLES)
+def test_gradient_of_a_variable_in_control_flow(around):
+    variable, function = reads_variable(around)
+    gradients = gradients_of(tf.function(function, autograph=False), variable)
+    for values in (VARIABLE, [-0.5, 0.25, 2.0]):
+        variable.assign(values)
+        assert_as_jax_of_variable(gradients, variable, around)
+
+
+@pytest.mark.parametrize("around", AROUND_VARIABLES)
+def test_saved_gradient_of_a_variable_in_control_flow(around, tmp_path):
+    module = tf.Module()
+    module.variable, function = reads_variable(around)
+    signature = [tf.TensorSpec([len(X)])]
+    gradients = gradients_of(function, module.variable)
+    module.f = tf.function(gradients, autograph=False, input_signature=signature)
+    assert_as_jax_of_variable(module.f, module.variable, around)
+    tf.saved_model.save(module, str(tmp_path))
+    loaded = tf.saved_model.load(str(tmp_path))
+    assert_as_jax_of_variable(loaded.f, loaded.variable, around)
+
+
+@pytest.mark.parametrize("around", ["cond", "switch_case"])
+def test_gradient_of_a_variable_in_compiled_control_flow(around):
+    variable, function = reads_variable(around)
+    compiled = tf.function(function, autograph=False, jit_compile=True)
+    assert_as_jax_of_variable(gradients_of(compiled, variable), variable, around)
+    inside = tf.function(gradients_of(function, variable), autograph=False, jit_compile=True)
+    assert_as_jax_of_variable(inside, variable, around)

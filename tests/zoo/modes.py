@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 import jax2tf
-from harnesses.engine import derivatives
+from harnesses.engine import derivatives, vjps
 from tests.running import assert_near
 from tests.zoo.program import Program
 
@@ -116,11 +116,11 @@ def in_jax(program: Program) -> Any:
 
 @functools.cache
 def gradients_in_jax(program: Program) -> list[np.ndarray]:
-    """JAX's gradients with respect to the floating arguments, along `derivatives.direction`."""
+    """JAX's gradients with respect to the floating arguments, along `vjps.direction`."""
     fun, args = program.build()
     leaves, tree = jax.tree.flatten(args)
     leaves = list(map(np.asarray, leaves))
-    chosen = [i for i, leaf in enumerate(leaves) if derivatives.is_inexact(leaf)]
+    chosen = [i for i, leaf in enumerate(leaves) if vjps.is_inexact(leaf)]
 
     def gradients(*operands: jax.Array) -> Any:
         def of_floats(*floats: jax.Array) -> list[jax.Array]:
@@ -128,10 +128,10 @@ def gradients_in_jax(program: Program) -> list[np.ndarray]:
             for i, value in zip(chosen, floats, strict=True):
                 given[i] = value
             results = jax.tree.leaves(fun(*jax.tree.unflatten(tree, given)))
-            return [r for r in map(jnp.asarray, results) if derivatives.is_inexact(r)]
+            return [r for r in map(jnp.asarray, results) if vjps.is_inexact(r)]
 
         results, pullback = jax.vjp(of_floats, *(operands[i] for i in chosen))
-        return pullback([jnp.asarray(derivatives.direction(r)) for r in results])
+        return pullback([jnp.asarray(vjps.direction(r)) for r in results])
 
     return list(map(np.asarray, jax.jit(gradients)(*leaves)))
 
@@ -158,7 +158,7 @@ def _assert_as_in_jax(program: Program, actual: Any) -> None:
 
 def _assert_gradients(program: Program, function: Any, leaves: Sequence[np.ndarray]) -> None:
     tensors = list(map(tf.constant, leaves))
-    floats = [t for t in tensors if derivatives.is_differentiable(t)]
+    floats = [t for t in tensors if vjps.is_differentiable(t)]
     actual = derivatives.gradients(function, tensors, floats)
     expected = gradients_in_jax(program)
     # Some gradients are zero but for rounding errors: that of a bias before a normalisation or in

@@ -185,3 +185,17 @@ def odeint_of_jax() -> Built:
         return odeint(field, y0, jnp.linspace(0.0, 1.0, 4), rtol=1e-4, atol=1e-4)
 
     return solve, (normal(3, 2),)
+
+
+@program("quadax", x64=True)
+def adaptive_quadrature() -> Built:
+    """A loop over a heap of intervals, with nodes of Gauss and Kronrod."""
+    import quadax
+
+    def integral(rate, interval):
+        def integrand(t):
+            return jnp.exp(-rate * t) * jnp.sin(t)
+
+        return quadax.quadgk(integrand, interval, epsabs=1e-10, epsrel=1e-10)[0]
+
+    return integral, (np.float64(1.5), np.array([0.0, 3.0]))

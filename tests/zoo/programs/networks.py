@@ -289,3 +289,25 @@ def connectionist_temporal_classification() -> Built:
         )
 
     return loss, (normal(2, 6, 5), integers(5, 2, 3))
+
+
+@program("qwix", batch=(None, "b, ..."))
+def quantised_convolutions() -> Built:
+    """Convolutions and products of int8 into int32, which are exact."""
+    import qwix
+    from flax import linen
+
+    class ConvNet(linen.Module):
+        @linen.compact
+        def __call__(self, x):
+            x = linen.relu(linen.Conv(8, (3, 3))(x))
+            x = linen.relu(linen.Conv(8, (3, 3), strides=2, padding="VALID")(x))
+            x = linen.relu(linen.Conv(8, (3, 3), feature_group_count=8)(x))
+            return linen.Dense(5)(x.reshape(x.shape[0], -1))
+
+    rule = qwix.QuantizationRule(module_path=".*", weight_qtype=jnp.int8, act_qtype=jnp.int8)
+    module = qwix.quantize_model(ConvNet(), qwix.PtqProvider([rule]))
+    params = ConvNet().init(KEY, IMAGES)["params"]
+    quantised = jax.eval_shape(module.init, KEY, IMAGES)["params"]
+    variables = {"params": qwix.quantize_params(params, quantised)}
+    return lambda scale, x: module.apply(variables, x * scale), (np.float32(1.5), IMAGES)

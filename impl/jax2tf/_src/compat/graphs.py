@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import tensorflow as tf
 from tensorflow.python.client import pywrap_tf_session as _tf_session
@@ -49,6 +49,50 @@ _CONTROL_FLOW = (
     _tf_control_flow.WhileCondFuncGraph,
     _tf_control_flow.WhileBodyFuncGraph,
 )
+
+
+def read_variables_of_control_flow() -> None:
+    """Lets gradients under construction read the variables that their branch or loop reads.
+
+    TensorFlow builds the gradient of tf.cond and tf.while_loop in a graph that takes tensors of the
+    branch or the body. It fails at the handle of a variable, which is a tensor of no graph. The
+    tensor that stands for the handle in the branch is a right one. TensorFlow has no public name
+    for these graphs, and no way to say what stands for a tensor.
+    """
+    graph = _tf_ops.get_default_graph()
+    while graph is not None:
+        forward = getattr(graph, "_forward_graph", None)
+        if forward is not None and not isinstance(graph.capture, functools.partial):
+            graph.capture = functools.partial(_captured_by_forward, graph.capture, forward)
+        graph = getattr(graph, "outer_graph", None)
+
+
+def _captured_by_forward(
+    capture: Callable[..., tf.Tensor],
+    forward: tf.Graph,
+    tensor: tf.Tensor,
+    name: str | None = None,
+    shape: PyTree = None,
+) -> tf.Tensor:
+    """Captures `tensor`, or what stands for it in the graph that is differentiated."""
+    if tensor.dtype == tf.resource and not tf.is_symbolic_tensor(tensor):
+        inside = _captured_as(forward, tensor)
+        tensor = tensor if inside is None else inside
+    return capture(tensor, name, shape)
+
+
+def _captured_as(graph: tf.Graph | None, tensor: tf.Tensor) -> tf.Tensor | None:
+    """The tensor that stands for a captured one in a graph; None if the graph does not capture it.
+
+    A branch captures what stands for the tensor in the graph around it.
+    """
+    if not isinstance(graph, _tf_func_graph.FuncGraph):
+        return None
+    captured = graph.function_captures.by_val_internal
+    if id(tensor) in captured:
+        return captured[id(tensor)]
+    outside = _captured_as(graph.outer_graph, tensor)
+    return None if outside is None else captured.get(id(outside))
 
 
 def keep(op: tf.Operation) -> None:

@@ -76,7 +76,7 @@ def differentiable(
         watched = compat.tapes.tape_may_record(list(args))
     if not trace.jaxpr.out_avals or (tf.executing_eagerly() and not watched):
         return lower(trace, args)
-    if _has_to_be_called(args, with_gradient):
+    if _has_to_be_called(trace, args, with_gradient):
         call = partial(
             differentiable,
             trace,
@@ -105,7 +105,7 @@ def differentiable(
     return results
 
 
-def _has_to_be_called(args: Sequence[tf.Tensor], with_gradient: bool) -> bool:
+def _has_to_be_called(trace: Trace, args: Sequence[tf.Tensor], with_gradient: bool) -> bool:
     """Whether the program must be a call of a TensorFlow function instead of inline ops.
 
     A call has the gradient of its function in every graph. Inline ops lack it in two cases:
@@ -116,14 +116,17 @@ def _has_to_be_called(args: Sequence[tf.Tensor], with_gradient: bool) -> bool:
 
     Compiled graphs stay inline. After restoring they have no gradients in control flow at all, not
     even of TensorFlow's own ops, and a loop would save the residuals of a call in tensor lists,
-    which XLA does not return.
+    which XLA does not return. Functions that read variables stay inline, too: TensorFlow does not
+    find the variables of a called function when it differentiates control flow.
     """
     if tf.executing_eagerly():
         return False
     if compat.tapes.accumulator_watches(args):
         return True
-    is_compiled = compat.functions.in_compiled_function()
-    return with_gradient and not is_compiled and compat.graphs.is_in_control_flow()
+    if not with_gradient or compat.functions.in_compiled_function():
+        return False
+    variables, _ = trace.with_variables()
+    return not variables and compat.graphs.is_in_control_flow()
 
 
 def _without_derivative(residual: tf.Tensor) -> tf.Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
+from jax2tf._src import compat
 from jax2tf._src.call_tf.variables import value_of
 from jax2tf._src.gradients.missing import Gradients
 from jax2tf._src.util import dtypes
@@ -50,6 +51,7 @@ def beside_variables(
     """
 
     def with_variables(*cotangents: tf.Tensor, variables: Sequence[tf.Variable] = ()) -> PyTree:
+        compat.graphs.read_variables_of_control_flow()
         with tf.control_dependencies(unwritten.checks()):
             gradients = [
                 tf.identity(g) if isinstance(g, tf.Tensor) else g for g in gradient(*cotangents)
