@@ -28,7 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--check", action="store_true", help="write nothing; fail if the table is not current"
     )
     parser.add_argument(
-        "--results", type=Path, action="append", default=[], help="a run of the direction, to keep"
+        "--results",
+        type=Path,
+        action="append",
+        help="a run of the direction, to keep; default: the latest whole run of this checkout",
     )
     parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
 
@@ -36,11 +39,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def runs_of(options: argparse.Namespace, name: str, harnesses: Sequence[Harness]) -> list[Any]:
     """The runs that the figures NAME keep, with those of `options.results` in their place."""
     kept = kept_runs(name, options.into)
-    for path in () if options.check else options.results:
+    for path in () if options.check else _files(options, name):
         rows = list(results.read(path).values())
         results.refuse_rows_of_others(rows, options.into, rendering.TABLES)
         kept = with_rows(kept, rows, harnesses)
     return kept
+
+
+def _files(options: argparse.Namespace, name: str) -> list[Path]:
+    """The results files to take in; of the project's own table the latest whole run is one."""
+    if options.results is not None:
+        return list(options.results)
+    latest = results.RESULTS / f"cpu-{name}.jsonl"
+    return [latest] if options.into == rendering.TABLES and latest.exists() else []
 
 
 def kept_runs(name: str, folder: Path) -> list[Any]:

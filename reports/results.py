@@ -70,7 +70,7 @@ def read(path: Path) -> dict[Cell, Row]:
     if not rows:
         raise ResultsError(f"{path} holds no row: the run that wrote it executed no cell")
     seen = origin.of_run(path, journal.request_of(path))
-    return {Cell(*(row[field] for field in Cell._fields)): seen | row for row in rows}
+    return {Cell(*(row[field] for field in Cell._fields)): {**row, **seen, **row} for row in rows}
 
 
 def refuse_rows_of_others(rows: Iterable[Row], into: Path, own: Path) -> None:

@@ -80,7 +80,7 @@ def test_a_whole_run_is_shown_by_mode_and_family(column):
         for part, start in ((text, "| cpu"), (text.split("By family")[1], "| "))
     )
     assert proof[2:4] == [mode, "0.12.0"]
-    assert [p.strip(" |") for p in proof[6:]] == ["5 of 5", "4", "3", "75.0%"]
+    assert [p.strip(" |") for p in proof[8:]] == ["5 of 5", "4", "3", "75.0%"]
     assert [[f.strip(" |") for f in line] for line in families[2:4]] == [
         ["elementwise", "2", "2", "1"],
         ["linalg", "3", "2", "2"],
@@ -96,7 +96,7 @@ def test_meshes_are_shown_by_mode_and_primitive():
     lines = text.splitlines()
     (proof,) = (line for line in lines if line.startswith("| cpu"))
     assert proof.startswith("| cpu | no_xla | dtensor | 0.12.0 |")
-    assert proof.endswith("| 5 of 4 | 4 | 3 | 75.0% |")
+    assert proof.endswith("| 5 of 4 (-4 since) | 4 | 3 | 75.0% |")
     assert "By primitive, in the largest run of dtensor:" in lines
     assert [line for line in lines if line.startswith(("| eigh", "| sin"))] == [
         "| eigh | 3 | 2 | 2 |",

@@ -71,3 +71,16 @@ def test_the_command_keeps_a_run(reports, tmp_path, write_results, monkeypatch):
     assert f"wrote {into / 'call_tf.json'}" in printed
     assert json.loads((into / "call_tf.json").read_text())["runs"][0]["cells"] == 10
     assert reports("call_tf", "--check", "--into", into) == (0, "")
+
+
+def test_the_projects_own_table_takes_the_latest_whole_run(reports, tmp_path, monkeypatch):
+    monkeypatch.setattr(call_tf, "_harnesses", lambda: HARNESSES)
+    monkeypatch.setattr(call_tf, "load", lambda direction: [])
+    monkeypatch.setattr(directions.rendering, "TABLES", tmp_path / "tables")
+    monkeypatch.setattr(directions.results, "RESULTS", tmp_path)
+    lines = [json.dumps(row) + "\n" for row in run_of(*HARNESSES)]
+    (tmp_path / "cpu-call_tf.jsonl").write_text("".join(lines))
+    assert reports("call_tf", "--into", tmp_path / "tables")[0] == 0
+    assert directions.kept_runs("call_tf", tmp_path / "tables")[0]["cells"] == 10
+    assert reports("call_tf", "--into", tmp_path / "other")[0] == 0
+    assert directions.kept_runs("call_tf", tmp_path / "other") == []
