@@ -7,8 +7,9 @@ the dtype and the shape of the result, as always. Graphs are the same, node by n
 last part of some names.
 
 TensorFlow makes the ops that `write` cannot: see `Form.of` for ops, `Form.read` for arguments and
-`compat.graphs.writable_graph` for graphs. `counted` counts the ops made in each way. With
-`switched(False)` TensorFlow makes all ops, for comparisons.
+`compat.graphs.writable_graph` for graphs. `counted` counts the ops made in each way. TensorFlow
+makes all ops in a process with the environment variable JAX2TF_WRITE_OPS=0, and within
+`switched(False)`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import collections
 import contextlib
 import contextvars
 import inspect
+import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -31,7 +33,9 @@ from jax2tf._src.util.lru import cached
 # An operand, or an attribute, as the functions of tf.raw_ops take it.
 OpArgument: TypeAlias = tf.types.experimental.TensorLike
 
-_writes: contextvars.ContextVar[bool] = contextvars.ContextVar("writes", default=True)
+_writes: contextvars.ContextVar[bool] = contextvars.ContextVar(
+    "writes", default=os.environ.get("JAX2TF_WRITE_OPS") != "0"
+)
 _stack: contextvars.ContextVar[object] = contextvars.ContextVar("stack", default=None)
 _counts: contextvars.ContextVar[collections.Counter[tuple[str, bool]] | None] = (
     contextvars.ContextVar("counts", default=None)
