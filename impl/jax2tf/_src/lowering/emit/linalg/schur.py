@@ -1,12 +1,15 @@
-"""Computes Schur and Hessenberg decompositions and eigenvectors, for targets without ops for them.
+"""Schur decompositions, eigenvalues and eigenvectors in JAX.
 
-It uses Francis's QR algorithm with double shifts on JAX arrays, whose complex numbers become pairs
-of real arrays. lowering/emit/linalg_schur.py has the same algorithm for complex tensors.
+TensorFlow's only op for them cannot be compiled by XLA, and engines lack it. This is Francis's QR
+algorithm with double shifts, on batches: each matrix has a pointer `hi` to the end of its
+unfinished part, and a round of the loop does the next step of each matrix. In a real matrix, each
+complex pair of eigenvalues keeps a 2 x 2 block in LAPACK's standard form. See Golub and Van Loan,
+"Matrix Computations", section 7.5, and LAPACK's hqr and lanv2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -15,20 +18,26 @@ from jax import lax
 from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
-from jax2tf._src.lowering.passes.legalize.matrices import (
+from jax2tf._src.lowering.emit.linalg.matrices import (
     adjoint,
     at,
     conjugate,
     diagonal_of,
+    divided,
+    identity_like,
+    int32,
     is_diagonal,
+    loop,
     nan_unless_finite,
     numbers,
+    product,
+    quotient,
     reflected_from_right,
     reflection,
     reflector,
-    with_element,
+    squared_sizes,
 )
-from jax2tf._src.util.typing import PyTree
+from jax2tf._src.util.typing import Dim, PyTree
 
 # LAPACK gives up after this many rounds for each eigenvalue; most need two or three.
 _ROUNDS = 30
@@ -38,65 +47,20 @@ _PATIENCE = 10
 _Two = tuple[jax.Array, jax.Array]
 
 
-def hessenberg(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
-    """Reduces A = Q H Q^H to upper Hessenberg H: (reflectors and H, taus), as LAPACK's gehd2."""
-    del eqn
-    columns = numbers(a.shape[-1])
-
-    def step(k: ArrayLike, state: PyTree) -> PyTree:
-        a, taus = state
-        v, tau, beta = _reflector_below(a, k)
-        later = columns > k
-        column = _stored(a, v, beta, k)
-        a = jnp.where(later, reflected_from_right(a, v, tau), a)
-        a = jnp.where(later, a - reflection(a, v, conjugate(tau)), a)
-        return jnp.where(columns == k, column, a), with_element(taus, k, tau)
-
-    return _reduced(step, a)
-
-
-def tridiagonal(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
-    """Reduces a Hermitian A = Q T Q^H: (reflectors, diagonals of T, taus), as LAPACK's hetd2."""
-    columns = numbers(a.shape[-1])
-    lower = eqn.params["lower"]
-
-    def turned(x: jax.Array, *axes: int) -> jax.Array:
-        # For the upper triangle, LAPACK does the same with rows and columns in reverse order.
-        return x if lower else lax.rev(x, [x.ndim + axis for axis in axes])
-
-    def step(k: ArrayLike, state: PyTree) -> PyTree:
-        a, taus = state
-        v, tau, beta = _reflector_below(a, k)
-        column = _stored(a, v, beta, k)
-        both = reflected_from_right(a, v, tau)
-        both = both - reflection(both, v, conjugate(tau))
-        # The rows up to k are finished; the reflectors do not change them.
-        a = jnp.where(columns == k, column, jnp.where(columns > k, both, a))
-        return a, with_element(taus, k, tau)
-
-    triangle = turned(a, -2, -1)
-    strict = jnp.where(columns[:, None] > columns, triangle, jnp.zeros_like(a))
-    real = _where_diagonal(a.shape[-1], triangle.real.astype(a.dtype))
-    reduced, taus = _reduced(step, strict + adjoint(strict) + real)
-    reflectors = jnp.where(columns[:, None] >= columns, reduced, triangle)
-    below = jnp.sum(_where_diagonal(a.shape[-1], reduced, -1), -2)[..., :-1]
-    return [
-        turned(reflectors, -2, -1),
-        turned(diagonal_of(reduced).real, -1),
-        turned(below.real, -1),
-        turned(taus, -1),
-    ]
-
-
 def schur(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     """Returns (t, z) with A = Z T Z^H, where T is upper triangular (if real, quasi-triangular)."""
-    factors = nan_unless_finite(a, *_schur(_finite(a)))
+    n = a.shape[-1]
+    factors = [x[..., :n, :n] for x in _schur(_of_two_rows(_finite(a)))]
+    factors = nan_unless_finite(a, *factors)
     return factors[: 1 + eqn.params["compute_schur_vectors"]]
 
 
 def eig(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     """Returns eigenvalues, and the requested left and right eigenvectors, of length one."""
-    values, left, right = nan_unless_finite(a, *_eig(_finite(a)))
+    n = a.shape[-1]
+    values, left, right = _eig(_of_two_rows(_finite(a)))
+    results = values[..., :n], left[..., :n, :n], right[..., :n, :n]
+    values, left, right = nan_unless_finite(a, *results)
     lefts = [left] * eqn.params["compute_left_eigenvectors"]
     return [values, *lefts, *[right] * eqn.params["compute_right_eigenvectors"]]
 
@@ -106,36 +70,27 @@ def _finite(a: jax.Array) -> jax.Array:
     return jnp.where(is_finite, a, jnp.zeros_like(a))
 
 
-def _reduced(step: Callable[[ArrayLike, PyTree], PyTree], a: jax.Array) -> Sequence[jax.Array]:
-    count = a.shape[-1] - 1
-    taus = jnp.zeros((*a.shape[:-2], count), a.dtype)
-    results: Sequence[jax.Array] = lax.fori_loop(0, count, step, (a, taus)) if count else (a, taus)
-    return results
+def _of_two_rows(a: jax.Array) -> jax.Array:
+    """Appends a row and a column of zeros if the size is unknown: `_schur` then has two rows.
 
-
-def _reflector_below(a: jax.Array, k: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Returns the reflector that keeps one element below the diagonal in column k."""
-    return reflector(at(a, k, -1), k + 1)
-
-
-def _stored(a: jax.Array, v: jax.Array, beta: jax.Array, k: ArrayLike) -> jax.Array:
-    """Returns column k of `a` with beta below the diagonal and v below beta, as a matrix."""
-    rows = numbers(a.shape[-2])
-    column = jnp.where(rows > k + 1, v, at(a, k, -1))
-    return jnp.where(rows == k + 1, beta, column)[..., :, None]
+    They add the eigenvalue 0 after the others.
+    """
+    if isinstance(a.shape[-1], int):
+        return a
+    return jnp.pad(a, [*[(0, 0)] * (a.ndim - 2), (0, 1), (0, 1)])
 
 
 def _schur(a: jax.Array) -> _Two:
     n = a.shape[-1]
-    if n == 1:
+    if isinstance(n, int) and n == 1:
         return a, jnp.ones_like(a)
     batch = a.shape[:-2]
-    first, last = jnp.zeros(batch, np.int32), jnp.full(batch, n - 1, np.int32)
-    h, z = _chased(a, _identity_like(a), first, last, last > 1, bulge=n)
+    first, last = jnp.zeros(batch, np.int32), jnp.broadcast_to(int32(n - 1), batch)
+    h, z = _chased(a, identity_like(a), first, last, last > 1, bulge=int32(n))
 
     def is_unfinished(state: PyTree) -> PyTree:
         count, hi, *_ = state
-        return jnp.any(hi > 0) & (count < _ROUNDS * max(n, 10))
+        return jnp.any(hi > 0) & (count < _ROUNDS * int32(jax.core.max_dim(n, 10)))
 
     def work(state: PyTree) -> PyTree:
         count, hi, tries, h, z = state
@@ -159,10 +114,10 @@ def _eig(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     if is_real:
         t, z = _complex_form(t, z)
     values = diagonal_of(t)
-    right = _product(z, _eigenvectors_of_triangle(t))
+    right = product(z, _eigenvectors_of_triangle(t))
     # Left eigenvectors are right ones of the adjoint. Reversed, this is upper triangular.
     mirrored = jnp.flip(adjoint(t), (-2, -1))
-    left = _product(z, jnp.flip(_eigenvectors_of_triangle(mirrored), (-2, -1)))
+    left = product(z, jnp.flip(_eigenvectors_of_triangle(mirrored), (-2, -1)))
     left, right = _normalised(left), _normalised(right)
     if is_real:
         # A real eigenvalue has real vectors, but rounding leaves imaginary parts.
@@ -178,7 +133,7 @@ def _chased(
     hi: jax.Array,
     chosen: jax.Array,
     *,
-    bulge: int,
+    bulge: ArrayLike,
     start: jax.Array | None = None,
 ) -> _Two:
     """Makes the block [lo, hi] of the chosen matrices upper Hessenberg, by reflections of rows.
@@ -189,7 +144,7 @@ def _chased(
     n = h.shape[-1]
     rows = numbers(n)
 
-    def step(k: ArrayLike, state: PyTree) -> PyTree:
+    def step(k: jax.Array, state: PyTree) -> PyTree:
         h, z = state
         column = at(h, jnp.maximum(k, 0), -1)
         if start is not None:
@@ -206,9 +161,9 @@ def _chased(
         return jnp.where(rows == k, cleared[..., :, None], h), reflected_from_right(z, v, tau)
 
     first = 0 if start is None else -1
-    if n - 2 <= first:
+    if isinstance(n, int) and n - 2 <= first:
         return h, z
-    results: _Two = lax.fori_loop(first, n - 2, step, (h, z))
+    results: _Two = lax.fori_loop(np.int32(first), int32(n - 2), step, (h, z))
     return results
 
 
@@ -236,7 +191,7 @@ def _first_column(h: jax.Array, lo: jax.Array, hi: jax.Array, tries: jax.Array) 
     """Returns the direction of (H - s1) (H - s2) e_lo, with eigenvalues of the last two rows."""
     # The scale keeps squares from overflow and underflow.
     largest = jnp.max(jnp.abs(h), (-2, -1), keepdims=True)
-    h = h / jnp.where(largest == 0, jnp.ones_like(largest), largest).astype(h.dtype)
+    h = divided(h, jnp.where(largest == 0, jnp.ones_like(largest), largest))
     before = jnp.maximum(hi - 1, 0)
     a, b, c, d = (_element(h, i, j) for i in (before, hi) for j in (before, hi))
     size = jnp.abs(c) + jnp.abs(_element(h, before, jnp.maximum(hi - 2, 0)))
@@ -257,9 +212,9 @@ def _pair_split(h: jax.Array, z: jax.Array, lo: jax.Array, chosen: jax.Array) ->
     A standard block has two equal diagonal elements. It is a complex pair of a real matrix.
     """
     n = h.shape[-1]
-    hi = jnp.minimum(lo + 1, n - 1)
+    hi = jnp.minimum(lo + 1, int32(n - 1))
     a, b, c, d = (_element(h, i, j) for i in (lo, hi) for j in (lo, hi))
-    half = (a - d) / 2
+    half = divided(a - d, 2)
     discriminant = half * half + b * c
     if jnp.iscomplexobj(h):
         root = jnp.sqrt(discriminant)
@@ -274,13 +229,13 @@ def _pair_split(h: jax.Array, z: jax.Array, lo: jax.Array, chosen: jax.Array) ->
         cosine = jnp.where(half < 0, half - root, half + root)
         cosine = jnp.where(is_triangular, cosine, jnp.cos(angle))
         sine = jnp.where(is_triangular, c, jnp.sin(angle))
-    length = jnp.sqrt(jnp.abs(cosine) ** 2 + jnp.abs(sine) ** 2)
+    length = jnp.sqrt(squared_sizes(cosine) + squared_sizes(sine))
     is_trivial = ~chosen | (length == 0)
-    divisor = jnp.where(is_trivial, jnp.ones_like(length), length).astype(h.dtype)
-    cosine = jnp.where(is_trivial, jnp.ones_like(cosine), cosine / divisor)
-    sine = jnp.where(is_trivial, jnp.zeros_like(sine), sine / divisor)
+    divisor = jnp.where(is_trivial, jnp.ones_like(length), length)
+    cosine = jnp.where(is_trivial, jnp.ones_like(cosine), divided(cosine, divisor))
+    sine = jnp.where(is_trivial, jnp.zeros_like(sine), divided(sine, divisor))
     u = _rotation(h, lo, hi, cosine, sine, chosen)
-    h = _product(_product(adjoint(u), h), u)
+    h = product(product(adjoint(u), h), u)
     first, second = ((numbers(n) == i[..., None]) & chosen[..., None] for i in (lo, hi))
     is_cleared = second[..., :, None] & first[..., None, :] & is_triangular[..., None, None]
     h = jnp.where(is_cleared, jnp.zeros_like(h), h)
@@ -288,7 +243,7 @@ def _pair_split(h: jax.Array, z: jax.Array, lo: jax.Array, chosen: jax.Array) ->
         mean = (_element(h, lo, lo) + _element(h, hi, hi)) / 2
         is_row = (first | second) & ~is_triangular[..., None]
         h = jnp.where(is_diagonal(n) & is_row[..., :, None], mean[..., None, None], h)
-    return h, _product(z, u)
+    return h, product(z, u)
 
 
 def _rotation(
@@ -300,7 +255,7 @@ def _rotation(
     chosen: jax.Array,
 ) -> jax.Array:
     """Returns identities with [[c, -conj(s)], [s, conj(c)]] in rows lo and hi where `chosen`."""
-    u = _identity_like(like)
+    u = identity_like(like)
     ends = [(numbers(like.shape[-1]) == i[..., None]) & chosen[..., None] for i in (lo, hi)]
     places = {
         (0, 0): cosine,
@@ -328,12 +283,12 @@ def _complex_form(t: jax.Array, z: jax.Array) -> _Two:
     sine = sine.astype(cosines.dtype)
     u = _where_diagonal(n, cosines[..., :, None])
     u = u - _where_diagonal(n, sine[..., :, None], 1) + _where_diagonal(n, sine[..., None, :], -1)
-    triangle = _product(_product(adjoint(u), t.astype(u.dtype)), u)
+    triangle = product(product(adjoint(u), t.astype(u.dtype)), u)
     rows = numbers(n)
     triangle = jnp.where(rows[:, None] <= rows, triangle, jnp.zeros_like(triangle))
     values = lax.complex(diagonal_of(t), imaginary - _moved(imaginary))
     triangle = jnp.where(is_diagonal(n), values[..., :, None], triangle)
-    return triangle, _product(z.astype(u.dtype), u)
+    return triangle, product(z.astype(u.dtype), u)
 
 
 def _moved(x: jax.Array) -> jax.Array:
@@ -349,43 +304,33 @@ def _eigenvectors_of_triangle(t: jax.Array) -> jax.Array:
     limits = np.finfo(size.dtype)
     smallest = jnp.maximum(limits.eps * size, limits.tiny)[..., None]
 
-    def step(i: ArrayLike, x: jax.Array) -> jax.Array:
-        k = n - 1 - i
+    def step(i: jax.Array, x: jax.Array) -> jax.Array:
+        k = int32(n - 1) - i
         inner = jnp.sum(at(t, k, -2)[..., :, None] * x, -2)
         gap = values - at(values, k, -1)[..., None]
         gap = jnp.where(jnp.abs(gap) < smallest, smallest.astype(t.dtype), gap)
-        row = jnp.where(columns > k, inner / gap, at(x, k, -2))
+        row = jnp.where(columns > k, quotient(inner, gap), at(x, k, -2))
         x = jnp.where((columns == k)[:, None], row[..., None, :], x)
         # If a matrix has too few eigenvectors, these vectors grow with each step.
         largest = jnp.max(jnp.abs(x), -2, keepdims=True)
-        return x / jnp.maximum(largest, 1).astype(x.dtype)
+        return divided(x, jnp.maximum(largest, 1))
 
-    result: jax.Array = lax.fori_loop(0, n, step, _identity_like(t))
+    result: jax.Array = loop(n, step, identity_like(t))
     return result
 
 
 def _normalised(x: jax.Array) -> jax.Array:
     """Scales columns to length one and a real largest element, as LAPACK's geev does."""
-    sizes = jnp.abs(x)
-    length = jnp.sqrt(jnp.sum(sizes * sizes, -2, keepdims=True))
-    x, sizes = x / length.astype(x.dtype), sizes / length
-    largest = jnp.argmax(sizes, -2)[..., None, :].astype(np.int32)
+    x = divided(x, jnp.sqrt(jnp.sum(squared_sizes(x), -2, keepdims=True)))
+    largest = lax.argmax(squared_sizes(x), x.ndim - 2, np.int32)[..., None, :]
     is_largest = numbers(x.shape[-2])[:, None] == largest
     element = jnp.sum(jnp.where(is_largest, x, jnp.zeros_like(x)), -2, keepdims=True)
-    return x * jnp.conj(element) / jnp.abs(element).astype(x.dtype)
+    return divided(x * jnp.conj(element), jnp.abs(element))
 
 
-def _product(a: jax.Array, b: jax.Array) -> jax.Array:
-    return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
-
-
-def _where_diagonal(n: int, x: jax.Array, k: int = 0) -> jax.Array:
+def _where_diagonal(n: Dim, x: jax.Array, k: int = 0) -> jax.Array:
     """Keeps the k-th diagonal of `x`, broadcast to matrices, and sets other elements to zero."""
     return jnp.where(is_diagonal(n, k), x, jnp.zeros_like(x))
-
-
-def _identity_like(h: jax.Array) -> jax.Array:
-    return jnp.where(is_diagonal(h.shape[-1]), jnp.ones_like(h), jnp.zeros_like(h))
 
 
 def _below(h: jax.Array) -> jax.Array:
