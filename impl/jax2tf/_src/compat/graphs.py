@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 
@@ -88,11 +89,9 @@ def _captured_as(graph: tf.Graph | None, tensor: tf.Tensor) -> tf.Tensor | None:
     """
     if not isinstance(graph, _tf_func_graph.FuncGraph):
         return None
-    captured = graph.function_captures.by_val_internal
-    if id(tensor) in captured:
-        return captured[id(tensor)]
-    outside = _captured_as(graph.outer_graph, tensor)
-    return None if outside is None else captured.get(id(outside))
+    known = (tensor, _captured_as(graph.outer_graph, tensor))
+    captures: Sequence[tuple[tf.Tensor, tf.Tensor]] = graph.captures
+    return next((i for outside, i in captures if any(outside is each for each in known)), None)
 
 
 def keep(op: tf.Operation) -> None:

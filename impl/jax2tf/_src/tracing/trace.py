@@ -109,6 +109,7 @@ Kept: TypeAlias = Literal[
     "function",
     "is a draw",
     "legalized",
+    "linalg",
     "on key data",
     "reduce by",
     "shard_map",
