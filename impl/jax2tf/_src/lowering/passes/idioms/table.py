@@ -115,7 +115,7 @@ def _softmax_by_hand(x: jax.Array) -> jax.Array:
 
 def _softmax(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     shares = ops.softmax(x)
-    if ctx.assume_finite or not ctx.has(Quirk.NAN_IN_PARTS_OF_SOFTMAX):
+    if ctx.target.assume_finite or not ctx.has(Quirk.NAN_IN_PARTS_OF_SOFTMAX):
         return shares
     # The shares of a row add up to 1, or to NaN.
     last = ctx.vector([x.shape.rank - 1])
