@@ -15,7 +15,7 @@ from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.lowering import refusals
 from jax2tf._src.targets.forms import Optimization
 from jax2tf._src.targets.quirks import Quirk
-from jax2tf._src.targets.target import Placement, Target
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.trace import Kept, Trace
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
@@ -100,25 +100,22 @@ class Context:
         """Whether TensorFlow's kernels run each op unchanged, and XLA compiles none of them."""
         return self._lowering.is_by_kernels
 
+    @property
+    def target(self) -> Target:
+        """What reads the graph; `takes`, `wants` and `has` ask it the most frequent questions."""
+        return self._lowering.target
+
     def takes(self, op: str, dtype: str | None = None) -> bool:
         """Whether the engine that reads the graph runs an op of a dtype (None: of any dtype)."""
-        return self._lowering.target.takes(op, dtype)
-
-    def takes_arrays(self, dtype: str) -> bool:
-        """Whether the engine that reads the graph has arrays of a dtype."""
-        return self._lowering.target.takes_arrays(dtype)
-
-    def takes_rank(self, op: str, rank: int) -> bool:
-        """Whether an op of the engine takes arrays with `rank` dimensions."""
-        return self._lowering.target.takes_rank(op, rank)
+        return self.target.takes(op, dtype)
 
     def wants(self, form: str, dtype: str | None = None) -> bool:
         """Whether the target wants a form: an Optimization, an idiom, or an op of a dtype."""
-        return self._lowering.target.wants(form, dtype)
+        return self.target.wants(form, dtype)
 
     def has(self, quirk: Quirk) -> bool:
         """Whether the target has a quirk, which the graph must avoid."""
-        return self._lowering.target.has(quirk)
+        return self.target.has(quirk)
 
     def is_nan(self, x: tf.Tensor) -> tf.Tensor:
         """Where `x` is NaN. Without IsNan in the target: where `x` differs from itself."""
@@ -133,16 +130,6 @@ class Context:
         # The engine may have no Neg of dtypes of one byte; it does not store these.
         is_overwritten = x.shape.rank == 1 and x.dtype.size > 1
         return -x if is_overwritten and self.has(Quirk.OVERWRITES_VECTORS) else x
-
-    @property
-    def assume_finite(self) -> bool:
-        """Whether rules leave out the ops that only handle NaN and infinity."""
-        return self._lowering.target.assume_finite
-
-    @property
-    def placement(self) -> Placement | None:
-        """How the target writes shardings; None for XlaSharding ops."""
-        return self._lowering.target.placement
 
     @property
     def trace(self) -> Trace:
@@ -249,7 +236,7 @@ class Context:
 
     def cached(self, kind: Kept, make: Callable[[], T], *key: Hashable) -> T:
         """Returns the value of `make()`, made once for each kind, key, trace and target."""
-        return self._lowering.trace.cached(kind, make, self._lowering.target, *key)
+        return self._lowering.trace.cached(kind, make, self.target, *key)
 
     def traced(self, kind: Kept, make: Callable[[], jex_core.ClosedJaxpr]) -> jex_core.ClosedJaxpr:
         """Returns the jaxpr that a rule makes of its equation; made once for each equation."""
@@ -278,8 +265,7 @@ class Context:
         def make() -> tf.types.experimental.ConcreteFunction:
             specs = [tf.TensorSpec([], storage or dtype) for dtype in inner]
             with tf.init_scope():
-                function = tf.function(body, autograph=False).get_concrete_function(*specs)
-            return function
+                return tf.function(body, autograph=False).get_concrete_function(*specs)
 
         inner = [dtypes.to_tf(aval.dtype) for aval in jaxpr.in_avals]
         return self.cached("computation", make, Identity(jaxpr.jaxpr), storage)

@@ -35,7 +35,7 @@ def inline(
     if (
         tf.executing_eagerly()
         or compat.functions.in_compiled_function()
-        or ctx.placement is not None
+        or ctx.target.placement is not None
     ):
         return ctx.inline_open(jaxpr, consts, *args)
     if ctx.wants("EnsureShape"):

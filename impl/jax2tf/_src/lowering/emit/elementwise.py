@@ -163,7 +163,8 @@ def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tens
 def exponential(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     """exp(x), with NaN for NaN; OpenVINO's Exp gives infinity for NaN."""
     power = FUNCTIONS["exp"](x)
-    if not x.dtype.is_floating or ctx.assume_finite or not ctx.has(Quirk.INFINITE_EXP_OF_NAN):
+    is_exact = ctx.target.assume_finite or not ctx.has(Quirk.INFINITE_EXP_OF_NAN)
+    if is_exact or not x.dtype.is_floating:
         return power
     # exp(x) exceeds x, so the maximum is exp(x); where x is NaN, the second operand x wins.
     return raw.Maximum(x=power, y=x)

@@ -112,19 +112,20 @@ def without(second: Number, first: Number | None = None) -> Callable[[Rule], Rul
       first: the neutral number as the first operand; None if there is none.
     """
 
-    def of(rule: Rule) -> Rule:
-        @functools.wraps(rule)
-        def shorter(ctx: Context, x: tf.Tensor, y: tf.Tensor, **params: Param) -> tf.Tensor:
-            shape = ctx.avals_out[0].shape
-            if not (tf.executing_eagerly() or x.dtype.is_complex) and x.dtype == ctx.out:
-                for kept, other, number in ((x, y, second), (y, x, first)):
-                    if number is not None and _is_whole(kept, shape) and is_number(other, number):
-                        return kept
-            return rule(ctx, x, y, **params)
+    return functools.partial(_without, second, first)
 
-        return shorter
 
-    return of
+def _without(second: Number, first: Number | None, rule: Rule) -> Rule:
+    @functools.wraps(rule)
+    def shorter(ctx: Context, x: tf.Tensor, y: tf.Tensor, **params: Param) -> tf.Tensor:
+        shape = ctx.avals_out[0].shape
+        if not (tf.executing_eagerly() or x.dtype.is_complex) and x.dtype == ctx.out:
+            for kept, other, number in ((x, y, second), (y, x, first)):
+                if number is not None and _is_whole(kept, shape) and is_number(other, number):
+                    return kept
+        return rule(ctx, x, y, **params)
+
+    return shorter
 
 
 def zero(dtype: np.dtype) -> object:

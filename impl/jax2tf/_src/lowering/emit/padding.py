@@ -101,7 +101,7 @@ def _with_edges(
     """Adds (before, after) padding values along each axis."""
     axes = [axis for axis, edge in enumerate(edges) if any(edge)]
     new_shape = [size + a + b for size, (a, b) in zip(shape, edges, strict=True)]
-    if len(shape) > _MAX_RANK or not ctx.takes_rank("PadV2", len(shape)):
+    if len(shape) > _MAX_RANK or not ctx.target.takes_rank("PadV2", len(shape)):
 
         def pad_axis(view: tf.Tensor, axis: int, *_: Dim) -> tf.Tensor:
             return _padded(ctx, view, padding_value, [(0, 0), edges[axis], (0, 0)])

@@ -330,31 +330,38 @@ def _flipped(bits: tf.Tensor) -> tf.Tensor:
 
 def in_turns(ctx: Context, combiner: jex_core.ClosedJaxpr, unique: bool) -> Write:
     """Applies any combiner: first the first update of each element, then the second, and so on."""
+    return functools.partial(_write_in_turns, ctx, combiner, unique)
 
-    def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
-        depth = indices.shape[-1]
-        indices = ops.reshape(indices, [-1, depth])
-        updates = ops.reshape(updates, ops.concat([[-1], ops.shape(x)[depth:]], 0))
-        bounds = _bounds(x, indices)
-        near = iw.clipped(indices, bounds - 1)
-        inside = ops.reduce_all(ops.equal(near, indices), -1)
-        replace = _replacing(ctx, x.dtype, in_bounds=False)
 
-        def step(chosen: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
-            combined = _elementwise(ctx, combiner, ops.gather_nd(x, near), updates)
-            return replace(x, ops.where(ops.expand_dims(chosen, -1), near, -1), combined)
+def _write_in_turns(
+    ctx: Context,
+    combiner: jex_core.ClosedJaxpr,
+    unique: bool,
+    x: tf.Tensor,
+    indices: tf.Tensor,
+    updates: tf.Tensor,
+) -> tf.Tensor:
+    depth = indices.shape[-1]
+    indices = ops.reshape(indices, [-1, depth])
+    updates = ops.reshape(updates, ops.concat([[-1], ops.shape(x)[depth:]], 0))
+    bounds = _bounds(x, indices)
+    near = iw.clipped(indices, bounds - 1)
+    inside = ops.reduce_all(ops.equal(near, indices), -1)
+    replace = _replacing(ctx, x.dtype, in_bounds=False)
 
-        if unique or _is_one(indices):
-            return step(inside, x)
-        places, count = _flat(near, x), ops.reduce_prod(bounds)
+    def step(chosen: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+        combined = _elementwise(ctx, combiner, ops.gather_nd(x, near), updates)
+        return replace(x, ops.where(ops.expand_dims(chosen, -1), near, -1), combined)
 
-        def turn(left: tf.Tensor, x: tf.Tensor) -> Sequence[tf.Tensor]:
-            chosen = left & _is_first(ctx, ops.where(left, places, count), count + 1)
-            return left & ~chosen, step(chosen, x)
+    if unique or _is_one(indices):
+        return step(inside, x)
+    places, count = _flat(near, x), ops.reduce_prod(bounds)
 
-        return ops.while_loop(lambda left, _: ops.reduce_any(left), turn, (inside, x))[1]
+    def turn(left: tf.Tensor, x: tf.Tensor) -> Sequence[tf.Tensor]:
+        chosen = left & _is_first(ctx, ops.where(left, places, count), count + 1)
+        return left & ~chosen, step(chosen, x)
 
-    return write
+    return ops.while_loop(lambda left, _: ops.reduce_any(left), turn, (inside, x))[1]
 
 
 def _is_first(ctx: Context, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:

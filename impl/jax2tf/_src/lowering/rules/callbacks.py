@@ -10,6 +10,7 @@ value_checks="drop")` drops callbacks that check values.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 
@@ -105,17 +106,18 @@ def _warn_when_saved(name: str, source: str) -> None:
 
     @custom_gradient
     def marked(x: tf.Tensor) -> tuple[tf.Tensor, Callable[..., tf.Tensor]]:
-        def gradient(cotangent: tf.Tensor) -> tf.Tensor:
-            if compat.graphs.in_save_context():
-                warnings.warn(
-                    f"jax2tf.convert: the SavedModel calls {name}, a Python function of this "
-                    f"process, by a host callback{source and f' ({source})'}: another process "
-                    "that loads it cannot run that. Take the callback out before saving; "
-                    "debug_callbacks=False does so for those that give no values",
-                    stacklevel=2,
-                )
-            return cotangent
-
-        return ops.identity(x), gradient
+        return ops.identity(x), functools.partial(_warning_when_saved, name, source)
 
     marked(ops.constant(0.0))
+
+
+def _warning_when_saved(name: str, source: str, cotangent: tf.Tensor) -> tf.Tensor:
+    if compat.graphs.in_save_context():
+        warnings.warn(
+            f"jax2tf.convert: the SavedModel calls {name}, a Python function of this process, by a "
+            f"host callback{source and f' ({source})'}: another process that loads it cannot run "
+            "that. Take the callback out before saving; debug_callbacks=False does so for those "
+            "that give no values",
+            stacklevel=2,
+        )
+    return cotangent

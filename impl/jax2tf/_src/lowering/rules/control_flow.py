@@ -369,7 +369,7 @@ def _mappable(
     cotangent that a step overwrites with zeros. A select that always takes the new value is mapped.
     """
     # Graphs for DTensor are never mapped: pfor creates other kinds of ops.
-    if not ctx.trace.is_vjp or ctx.placement is not None:
+    if not ctx.trace.is_vjp or ctx.target.placement is not None:
         return step
     carried = range(len(jaxpr.out_avals) if n_carry is None else n_carry)
     overwritten = [i for i in carried if not _is_made_of(jaxpr.jaxpr, i, n_consts + i)]

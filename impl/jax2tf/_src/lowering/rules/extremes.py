@@ -53,7 +53,7 @@ def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tens
     for one, other in ((x, y), (y, x)):
         if not one.shape.rank and is_all(one, neutral):
             return other
-    if ctx.assume_finite:
+    if ctx.target.assume_finite:
         return op(x=x, y=y)
     for one, other in ((x, y), (y, x)):
         if ctx.is_by_kernels or _free_of_nan(other):

@@ -69,7 +69,7 @@ def _iota_2x32_shape(ctx: Context, *, shape: Shape) -> list[tf.Tensor]:
         if len(shape) != 1:
             low = ctx.reshaped(low, shape)
         result = ops.cast(low, tf.uint32)
-        if not ctx.takes_arrays("uint32"):
+        if not ctx.target.takes_arrays("uint32"):
             return [ops.cast(ops.raw.ZerosLike(x=low), tf.uint32), result]
         return [ops.raw.ZerosLike(x=result), result]
     if not ctx.takes("FloorDiv", "int64"):
@@ -304,7 +304,7 @@ def _call_jax(
     def body(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
         return ctx.inline(_trace(function, specs, partitionable), *operands)
 
-    if not ctx.takes_arrays("uint32"):
+    if not ctx.target.takes_arrays("uint32"):
         return body(ctx, *operands)[0]
     compiled = True if random_bits.is_compiled(ctx) else None
     return ctx.function((*key, partitionable), body, *operands, jit_compile=compiled)[0]

@@ -150,7 +150,7 @@ def _with_nan(ctx: Context, reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) 
     """`reduce(x, axes)`, with NaN if there is one; only TensorFlow's CPU kernels keep NaN."""
     over = {"axis": ctx.vector(axes), "keepdims": _keeps_dimensions(ctx)}
     result = reduce(x, **over)
-    if not x.dtype.is_floating or ctx.assume_finite:
+    if not x.dtype.is_floating or ctx.target.assume_finite:
         return result
     if x.dtype == tf.float32 and ctx.has(Quirk.EXTREMES_FROM_A_FINITE_NUMBER):
         result = _with_infinity(ctx, reduce, x, over, result)
@@ -216,7 +216,7 @@ def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]
     if x.dtype == tf.bool and not ctx.wants("ArgMax", "bool"):
         x = ops.cast(x, tf.int32)
     index = arg(x, axis, output_type=dtype)
-    if x.dtype.is_floating and not ctx.assume_finite:
+    if x.dtype.is_floating and not ctx.target.assume_finite:
         # The first NaN wins; TensorFlow's kernels skip NaNs.
         nan = ctx.is_nan(x)
         of_bools = ctx.wants("ArgMax", "bool")

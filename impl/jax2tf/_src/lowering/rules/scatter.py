@@ -86,7 +86,7 @@ def _scatter(
 
 def _whole(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     """The tensor, replicated on every device if the graph is spread over a mesh."""
-    return x if ctx.placement is None else ctx.placement.whole(x)
+    return x if ctx.target.placement is None else ctx.target.placement.whole(x)
 
 
 def _combiner(

@@ -39,8 +39,8 @@ def _sharding_constraint(
     unconstrained_dims: Iterable[int],
     **_: object,
 ) -> tf.Tensor:
-    if ctx.placement is not None and spans_devices(sharding):
-        return ctx.placement.placed(x, sharding, unconstrained_dims)
+    if ctx.target.placement is not None and spans_devices(sharding):
+        return ctx.target.placement.placed(x, sharding, unconstrained_dims)
     # The layout in memory is left out, because TensorFlow chooses it.
     says = constrains(sharding, unconstrained_dims) or says_something(ctx, sharding)
     if not (ctx.wants("XlaSharding") and says):

@@ -262,7 +262,7 @@ def _extremes(
 
 def _is_in_order(ctx: Context, dtype: tf.DType, largest: bool) -> bool:
     """Whether TopKV2 sorts numbers of `dtype` in JAX's order without a conversion."""
-    if largest and ctx.assume_finite and dtype in (tf.float32, tf.int32):
+    if largest and ctx.target.assume_finite and dtype in (tf.float32, tf.int32):
         return True
     compiled = (
         ctx.wants(Optimization.FLOATS_IN_TOP_K)

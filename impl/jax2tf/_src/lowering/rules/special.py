@@ -113,23 +113,23 @@ register("regularized_incomplete_beta")(in_one_shape(in_kernel_dtype(_betainc, I
 
 def _traced(name: str) -> Function:
     """The rule of a primitive for which every target gets a JAX function."""
-    of_floats: Function = functools.partial(in_wide_dtype, getattr(special_functions, name))
+    of_floats = functools.partial(in_wide_dtype, getattr(special_functions, name))
+    return functools.partial(_traced_or_shared, of_floats)
 
-    def rule(ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
-        def body(inner: Context, *variables: tf.Tensor) -> list[tf.Tensor]:
-            jaxpr = ctx.traced("special", lambda: jaxpr_of(ctx.eqn, of_floats, {}))
-            return inner.inline(jaxpr, *variables)
 
-        given = zip(ctx.eqn.invars, operands, strict=True)
-        variables = [x for v, x in given if isinstance(v, jex_core.Var)]
-        if ctx.trace.counts[ctx.eqn.primitive] < 2:
-            return body(ctx, *variables)[0]
-        dtypes = tuple(aval.dtype for aval in ctx.avals_in)
-        literals = tuple(str(v) for v in ctx.eqn.invars if isinstance(v, jex_core.Literal))
-        key = (ctx.eqn.primitive.name, dtypes, literals)
-        return ctx.function(key, body, *variables)[0]
+def _traced_or_shared(of_floats: Function, ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
+    def body(inner: Context, *variables: tf.Tensor) -> list[tf.Tensor]:
+        jaxpr = ctx.traced("special", lambda: jaxpr_of(ctx.eqn, of_floats, {}))
+        return inner.inline(jaxpr, *variables)
 
-    return rule
+    by_variable = zip(ctx.eqn.invars, operands, strict=True)
+    variables = [x for v, x in by_variable if isinstance(v, jex_core.Var)]
+    if ctx.trace.counts[ctx.eqn.primitive] < 2:
+        return body(ctx, *variables)[0]
+    dtypes = tuple(aval.dtype for aval in ctx.avals_in)
+    literals = tuple(str(v) for v in ctx.eqn.invars if isinstance(v, jex_core.Literal))
+    key = (ctx.eqn.primitive.name, dtypes, literals)
+    return ctx.function(key, body, *variables)[0]
 
 
 for _name in ("erf_inv", "polygamma", "zeta"):

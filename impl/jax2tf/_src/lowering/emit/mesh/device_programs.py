@@ -61,7 +61,7 @@ def as_program_of_all(
             spread(_split(x, names, long, sizes), names)
             for x, names in zip(operands, in_names, strict=True)
         ]
-        results = vmapped(long)(*split)
+        results = program(*split)
         avals = [aval_of(v) for v in eqn.outvars]
         return [
             _joined(spread(y, names), names, long, aval.shape)
@@ -78,28 +78,38 @@ def as_program_of_all(
         result: Array = in_parts_p.bind(x, mesh=tuple(mesh_sizes.items()), parts=parts)
         return result
 
-    def vmapped(remaining: Sequence[Hashable]) -> Callable[..., list[Array]]:
-        if not remaining:
-            return lambda *args: body.run(params["jaxpr"], (), args)
-        axis, *inner = remaining
-        run_inner = vmapped(inner)
+    def of_one_device(*args: Array) -> list[Array]:
+        return body.run(params["jaxpr"], (), args)
 
-        def each(_: Param, *args: Array) -> list[Array]:
-            return [
-                y
-                if axis in _flat(names)
-                else collectives.over_axes(collectives.FIRST, [y], [axis], sizes)
-                for y, names in zip(run_inner(*args), out_names, strict=True)
-            ]
-
-        in_axes = [0 if axis in _flat(names) else None for names in in_names]
-        out_axes = [0 if axis in _flat(names) else None for names in out_names]
-        # vmap needs an operand with the dimension, and possibly no other operand has it.
-        devices = np.zeros(sizes[axis], bool)
-        mapped = jax.vmap(each, (0, *in_axes), out_axes, axis_name=axis, axis_size=sizes[axis])
-        return lambda *args: mapped(devices, *args)
-
+    program: Callable[..., list[Array]] = of_one_device
+    for axis in reversed(long):
+        program = _vmapped(program, axis, sizes, in_names, out_names)
     return run
+
+
+def _vmapped(
+    program: Callable[..., list[Array]],
+    axis: Hashable,
+    sizes: Sizes,
+    in_names: Sequence[Sequence[Sequence[Hashable]]],
+    out_names: Sequence[Sequence[Sequence[Hashable]]],
+) -> Callable[..., list[Array]]:
+    """The program of all devices along a mesh axis."""
+
+    def each(_: Param, *args: Array) -> list[Array]:
+        return [
+            y
+            if axis in _flat(names)
+            else collectives.over_axes(collectives.FIRST, [y], [axis], sizes)
+            for y, names in zip(program(*args), out_names, strict=True)
+        ]
+
+    in_axes = [0 if axis in _flat(names) else None for names in in_names]
+    out_axes = [0 if axis in _flat(names) else None for names in out_names]
+    # vmap needs an operand with the dimension, and possibly no other operand has it.
+    devices = np.zeros(sizes[axis], bool)
+    mapped = jax.vmap(each, (0, *in_axes), out_axes, axis_name=axis, axis_size=sizes[axis])
+    return lambda *args: mapped(devices, *args)
 
 
 def without_programs(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[Array]]:
@@ -282,17 +292,19 @@ def _one_by_one(function: Callable[..., Sequence[Array]]) -> Callable[..., Seque
 
     @each.def_vmap
     def _(axis_size: int, is_batched: Sequence[bool], *operands: Array) -> tuple[Array, Array]:
-        def of_one(batched: Sequence[Array]) -> Sequence[Array]:
-            values = iter(batched)
-            results: Sequence[Array] = each(
-                *(next(values) if b else x for x, b in zip(operands, is_batched, strict=True))
-            )
-            return results
-
-        results = lax.map(of_one, [x for x, b in zip(operands, is_batched, strict=True) if b])
+        batched = [x for x, b in zip(operands, is_batched, strict=True) if b]
+        results = lax.map(lambda xs: each(*_replaced(operands, is_batched, xs)), batched)
         return results, jax.tree.map(lambda _: True, results)
 
     return each
+
+
+def _replaced(
+    operands: Sequence[Array], is_batched: Sequence[bool], batched: Sequence[Array]
+) -> list[Array]:
+    """The operands, with an element for each that is a batch."""
+    elements = iter(batched)
+    return [next(elements) if b else x for x, b in zip(operands, is_batched, strict=True)]
 
 
 def _speaks_of_the_mesh(jaxpr: jex_core.Jaxpr) -> bool:

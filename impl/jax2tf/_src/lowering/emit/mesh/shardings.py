@@ -31,7 +31,7 @@ def constrained(
     ctx: Context, values: Sequence[tf.Tensor], shardings: Sequence[jax.sharding.Sharding]
 ) -> list[tf.Tensor]:
     """Applies a sharding to each value; an unspecified sharding changes nothing."""
-    placement = ctx.placement
+    placement = ctx.target.placement
     if placement is not None:
         return [
             placement.placed(value, sharding) if spans_devices(sharding) else value

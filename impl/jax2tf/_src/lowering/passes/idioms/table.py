@@ -12,17 +12,17 @@ import jax.numpy as jnp
 import numpy as np
 import tensorflow as tf
 from jax import lax
-from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
-from jax2tf._src import dims, ops
+from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.fusions import before_relu
 from jax2tf._src.lowering.emit.index_geometry import as_one_index
+from jax2tf._src.lowering.passes.idioms import resizing
 from jax2tf._src.lowering.passes.idioms.matching import Match
 from jax2tf._src.lowering.registry import Lowered
 from jax2tf._src.targets.quirks import Quirk
-from jax2tf._src.util.typing import Aval, Dim, Param, Shape
+from jax2tf._src.util.typing import Aval, Dim, Param
 
 _FLOAT32 = ("float32",)
 _FLOATS = ("bfloat16", "float16", "float32", "float64")
@@ -115,7 +115,7 @@ def _softmax_by_hand(x: jax.Array) -> jax.Array:
 
 def _softmax(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     shares = ops.softmax(x)
-    if ctx.assume_finite or not ctx.has(Quirk.NAN_IN_PARTS_OF_SOFTMAX):
+    if ctx.target.assume_finite or not ctx.has(Quirk.NAN_IN_PARTS_OF_SOFTMAX):
         return shares
     # The shares of a row add up to 1, or to NaN.
     last = ctx.vector([x.shape.rank - 1])
@@ -275,70 +275,6 @@ def _batch_norm_by_root(
     return _batch_norm(ctx, x, mean, scale / root, offset)
 
 
-def _resized(images: jax.Array, *, shape: Shape, method: str, antialias: bool) -> jax.Array:
-    result: jax.Array = jax.image.resize(images, shape, method, antialias)
-    return result
-
-
-def _shape_of(primitive: jex_core.Primitive) -> Callable[[Match], dict[str, Param]]:
-    return lambda found: {"shape": found.shape(primitive)}
-
-
-def _are_enlarged(images: Aval, *, shape: Shape) -> bool:
-    """Whether `images` have a known height and width, and both grow."""
-    old, new = images.shape[1:3], shape[1:3]
-    return (
-        len(images.shape) == len(shape) == 4
-        and dims.is_static((*old, *new))
-        and all(0 < o < n for o, n in zip(old, new, strict=True))
-    )
-
-
-def _are_multiplied(images: Aval, *, shape: Shape) -> bool:
-    """Whether height and width grow by integer factors. Then rounding never changes a pixel."""
-    return _are_enlarged(images, shape=shape) and all(
-        new % old == 0 for old, new in zip(images.shape[1:3], shape[1:3], strict=True)
-    )
-
-
-def _resize(op: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
-    def rule(ctx: Context, images: tf.Tensor, shape: Shape) -> tf.Tensor:
-        return op(images=images, size=ctx.vector(shape[1:3]), half_pixel_centers=True)
-
-    return rule
-
-
-def _change_in_size(images: Aval, *, shape: Shape) -> bool:
-    """Whether `images` have known height, width and channels, and height and width change."""
-    old, new = images.shape[1:3], shape[1:3]
-    return (
-        len(images.shape) == len(shape) == 4
-        and dims.is_static((*images.shape[1:], *new))
-        and all(0 < o != n > 0 for o, n in zip(old, new, strict=True))
-        # TensorFlow's product may overwrite memory otherwise: contractions.overwrites_memory.
-        and images.shape[3] > 1
-    )
-
-
-def _resize_by_products(method: str, antialias: bool) -> Callable[..., tf.Tensor]:
-    def weights(old: int, new: int) -> np.ndarray:
-        """Returns the weight of each old place in each new one, by resizing an identity matrix."""
-        with jax.ensure_compile_time_eval():
-            return np.asarray(jax.image.resize(np.eye(old), (new, old), method, antialias))
-
-    def rule(ctx: Context, images: tf.Tensor, shape: Shape) -> tf.Tensor:
-        height, width = (
-            weights(old, new).astype(images.dtype.as_numpy_dtype)
-            for old, new in zip(images.shape[1:3], shape[1:3], strict=True)
-        )
-        # Some engines compute convolutions with channels first. Next to these, transposes cancel.
-        channels_first = ops.transpose(images, [0, 3, 1, 2])
-        rows = ops.matmul(ctx.constant(height), channels_first)
-        return ops.transpose(ops.matmul(rows, ctx.constant(width.T)), [0, 2, 3, 1])
-
-    return rule
-
-
 def _classes(found: Match) -> dict[str, Param]:
     shape = found.params(lax.iota_p)["shape"]
     return {
@@ -437,10 +373,10 @@ IDIOMS: tuple[Idiom, ...] = (
     *(
         Idiom(
             "resize",
-            partial(_resized, method="bilinear", antialias=antialias),
-            _resize(ops.raw.ResizeBilinear),
-            options=_shape_of(lax.transpose_p),
-            accepts=_are_enlarged,
+            partial(resizing.resized, method="bilinear", antialias=antialias),
+            resizing.resize(ops.raw.ResizeBilinear),
+            options=resizing.shape_of(lax.transpose_p),
+            accepts=resizing.are_enlarged,
             examples=(_IMAGES,),
             example_options={"shape": (2, 4, 6, 3)},
         )
@@ -449,10 +385,10 @@ IDIOMS: tuple[Idiom, ...] = (
     *(
         Idiom(
             "resize_by_products",
-            partial(_resized, method=method, antialias=antialias),
-            _resize_by_products(method, antialias),
-            options=_shape_of(lax.transpose_p),
-            accepts=_change_in_size,
+            partial(resizing.resized, method=method, antialias=antialias),
+            resizing.resize_by_products(method, antialias),
+            options=resizing.shape_of(lax.transpose_p),
+            accepts=resizing.change_in_size,
             examples=(_IMAGES,),
             example_options={"shape": (2, 4, 6, 3)},
         )
@@ -461,10 +397,10 @@ IDIOMS: tuple[Idiom, ...] = (
     ),
     Idiom(
         "resize_nearest",
-        partial(_resized, method="nearest", antialias=False),
-        _resize(ops.raw.ResizeNearestNeighbor),
-        options=_shape_of(lax.gather_p),
-        accepts=_are_multiplied,
+        partial(resizing.resized, method="nearest", antialias=False),
+        resizing.resize(ops.raw.ResizeNearestNeighbor),
+        options=resizing.shape_of(lax.gather_p),
+        accepts=resizing.are_multiplied,
         examples=(_IMAGES,),
         example_options={"shape": (2, 4, 6, 3)},
     ),
