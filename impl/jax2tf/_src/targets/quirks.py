@@ -245,6 +245,12 @@ class Quirk(enum.StrEnum):
         _DTENSOR,
         "DTensor joins nothing along a dimension that the reader of the result wants in parts",
     )
+    NO_CONSTANT_BY_OPEN_MATRIX = (
+        "no_constant_by_open_matrix",
+        _LITERT_CONVERTER,
+        "LiteRT's converter turns the product of a constant matrix and one of an open size round, "
+        "and writes a reshape of the result without the open size: LiteRT does not load the file",
+    )
     NO_CONVOLUTION_IN_GROUPS = (
         "no_convolution_in_groups",
         _TFJS,
