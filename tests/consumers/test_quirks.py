@@ -447,7 +447,7 @@ OF_INTEGER_MODELS = frozenset({Quirk.NO_INTEGER_SQUARE})
 def test_every_quirk_is_shown():
     """Those of DTensor and TensorFlow are shown in tests/impl."""
     shown = {quirk for _, quirk in (*PROGRAMS, *REFUSED, *ENDS)} | OF_INTEGER_MODELS
-    elsewhere = quirks.quirks_of("dtensor") | quirks.quirks_of("tensorflow")
+    elsewhere = set().union(*map(quirks.quirks_of, ("dtensor", "tensorflow", "xla")))
     assert shown == set(Quirk) - elsewhere
 
 

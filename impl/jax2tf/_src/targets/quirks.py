@@ -43,7 +43,7 @@ _OPENVINO_CONVERTER = (Fault("openvino", "OpenVINO", "converter", "2026.4"),)
 _OPENVINO = (Fault("openvino", "OpenVINO", "kernel", "2026.4"),)
 _TFJS = (Fault("tfjs", "TensorFlow.js", "kernel", "4.22"),)
 _TENSORFLOW = (Fault("tensorflow", "TensorFlow with oneDNN", "kernel", "2.21"),)
-_TENSORFLOW_XLA = (Fault("tensorflow", "TensorFlow's translation to XLA", "converter", "2.21"),)
+_TENSORFLOW_XLA = (Fault("xla", "TensorFlow's translation to XLA", "converter", "2.21"),)
 _DTENSOR = (Fault("dtensor", "DTensor", "kernel", "TensorFlow 2.21"),)
 
 
