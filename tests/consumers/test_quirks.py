@@ -139,6 +139,9 @@ WRITTEN_BY_INDEX = Program(lambda x, i: x.at[i].set(1.0), (X, OUT_OF_BOUNDS))
 BITS = Program(lambda x: lax.bitcast_convert_type(x, jnp.int32) >> 3)
 
 PROGRAMS: dict[tuple[str, Quirk], Program] = {
+    ("litert", Quirk.NO_CONSTANT_BY_OPEN_MATRIX): Program(
+        lambda x: jnp.einsum("bhc,hk->bkc", x.reshape(-1, 2, 2), X), is_open=True
+    ),
     ("litert", Quirk.CARRIES_IN_TURN): MOVED_CARRY,
     ("litert", Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE): Program(lambda x: 1 - x.T),
     ("litert", Quirk.LISTS_OF_KNOWN_SHAPE): Program(
@@ -451,7 +454,7 @@ OF_INTEGER_MODELS = frozenset({Quirk.NO_INTEGER_SQUARE})
 def test_every_quirk_is_shown():
     """Those of DTensor and TensorFlow are shown in tests/impl."""
     shown = {quirk for _, quirk in (*PROGRAMS, *REFUSED, *ENDS)} | OF_INTEGER_MODELS
-    elsewhere = quirks.quirks_of("dtensor") | quirks.quirks_of("tensorflow")
+    elsewhere = set().union(*map(quirks.quirks_of, ("dtensor", "tensorflow", "xla")))
     assert shown == set(Quirk) - elsewhere
 
 

@@ -135,4 +135,4 @@ def test_one_window_of_one_feature_is_wrong_without_its_quirk():
 
 def test_every_quirk_of_tensorflow_is_shown_here():
     shown = {Quirk.SEEKS_STARTS_OF_SLICES, Quirk.ONE_WINDOW_OF_ONE_FEATURE}
-    assert shown == quirks.quirks_of("tensorflow")
+    assert shown == quirks.quirks_of("tensorflow") | quirks.quirks_of("xla")

@@ -43,7 +43,7 @@ _OPENVINO_CONVERTER = (Fault("openvino", "OpenVINO", "converter", "2026.4"),)
 _OPENVINO = (Fault("openvino", "OpenVINO", "kernel", "2026.4"),)
 _TFJS = (Fault("tfjs", "TensorFlow.js", "kernel", "4.22"),)
 _TENSORFLOW = (Fault("tensorflow", "TensorFlow with oneDNN", "kernel", "2.21"),)
-_TENSORFLOW_XLA = (Fault("tensorflow", "TensorFlow's translation to XLA", "converter", "2.21"),)
+_TENSORFLOW_XLA = (Fault("xla", "TensorFlow's translation to XLA", "converter", "2.21"),)
 _DTENSOR = (Fault("dtensor", "DTensor", "kernel", "TensorFlow 2.21"),)
 
 
@@ -244,6 +244,12 @@ class Quirk(enum.StrEnum):
         "no_concat_of_parts",
         _DTENSOR,
         "DTensor joins nothing along a dimension that the reader of the result wants in parts",
+    )
+    NO_CONSTANT_BY_OPEN_MATRIX = (
+        "no_constant_by_open_matrix",
+        _LITERT_CONVERTER,
+        "LiteRT's converter turns the product of a constant matrix and one of an open size round, "
+        "and writes a reshape of the result without the open size: LiteRT does not load the file",
     )
     NO_CONVOLUTION_IN_GROUPS = (
         "no_convolution_in_groups",

@@ -22,6 +22,7 @@ TENSORFLOW = Target(
             Quirk.CONSTANTS_BY_NAME,
             Quirk.DROPS_TRANSPOSES_AROUND_RESHAPE,
             Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE,
+            Quirk.NO_CONSTANT_BY_OPEN_MATRIX,
             Quirk.NO_LISTS_IN_FUNCTIONS,
             Quirk.ONE_WINDOW_OF_ONE_FEATURE,
             Quirk.PADS_LOSE_SIZES,

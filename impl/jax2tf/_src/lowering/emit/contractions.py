@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from jax2tf._src import compat, ops
+from jax2tf._src import compat, dims, ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.supported import is_computed
 from jax2tf._src.targets.forms import Optimization
@@ -43,6 +43,11 @@ def contract(
         # If one side has no free dimensions, swapping the sides does not reorder the result.
         swapped = dimension_numbers[0][::-1], dimension_numbers[1][::-1]
         return contract(ctx, rhs, lhs, rhs_shape, lhs_shape, swapped)
+    if _is_known_by_open(ctx, lhs_shape, rhs, left, right.split(rhs_shape)[1]):
+        swapped = dimension_numbers[0][::-1], dimension_numbers[1][::-1]
+        out = contract(ctx, rhs, lhs, rhs_shape, lhs_shape, swapped)
+        n_right, rank = len(right.free), len(right.free) + len(left.free)
+        return ops.transpose(out, [*range(n_right, rank), *range(n_right)])
     if not left.contracting:
         return _outer_product(ctx, lhs, rhs, left, right, lhs_shape, rhs_shape)
     of_vectors = not (left.free or right.free) and lhs.dtype.size >= 4
@@ -79,6 +84,18 @@ def _is_row_by_computed(ctx: Context, rhs: tf.Tensor, left: _Side, right: _Side)
     """Whether this is a vector times a computed matrix, which LiteRT's converter gets wrong."""
     is_row = bool(left.contracting and right.free) and not (left.free or left.batch)
     return is_row and ctx.has(Quirk.NO_ROW_BY_COMPUTED_MATRIX) and is_computed(rhs)
+
+
+def _is_known_by_open(
+    ctx: Context, lhs_shape: Shape, rhs: tf.Tensor, left: _Side, right_free: Shape
+) -> bool:
+    """Whether LiteRT's converter may lose an open size among the free ones of the right operand.
+
+    It does if the left operand becomes a constant, which may be after it inlined functions.
+    """
+    is_matrix = bool(left.contracting and left.free) and not left.batch
+    is_known = is_matrix and dims.is_static(lhs_shape) and not dims.is_static(tuple(right_free))
+    return is_known and ctx.has(Quirk.NO_CONSTANT_BY_OPEN_MATRIX) and is_computed(rhs)
 
 
 def _matrix_product(
@@ -172,7 +189,7 @@ class _Side:
     def split(self, shape: Shape) -> tuple[list[Dim], list[Dim], list[Dim]]:
         """The sizes of the batch, free and contracting dimensions."""
         batch, free, contracting = (
-            [shape[d] for d in dims] for dims in (self.batch, self.free, self.contracting)
+            [shape[d] for d in chosen] for chosen in (self.batch, self.free, self.contracting)
         )
         return batch, free, contracting
 
