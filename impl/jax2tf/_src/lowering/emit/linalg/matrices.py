@@ -138,7 +138,12 @@ def reflector(x: jax.Array, k: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Arr
     beta = jnp.where(is_done, first, beta)
     one = jnp.ones_like(beta)
     tau = divided(beta - first, real(jnp.where(beta == 0, one, beta)))
-    v = quotient(rest, jnp.where(is_done, one, first - beta))
+    divisor = jnp.where(is_done, one, first - beta)
+    if jnp.iscomplexobj(x):
+        # The scale makes the square safe, so that `quotient` need not scale it again.
+        v = rest * divided(lax.conj(divisor), squared_sizes(divisor))
+    else:
+        v = rest / divisor
     return jnp.where(rows == k, one, v), tau, beta * scale.astype(x.dtype)
 
 

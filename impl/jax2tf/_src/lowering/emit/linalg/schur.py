@@ -321,11 +321,12 @@ def _eigenvectors_of_triangle(t: jax.Array) -> jax.Array:
 
 def _normalised(x: jax.Array) -> jax.Array:
     """Scales columns to length one and a real largest element, as LAPACK's geev does."""
-    x = divided(x, jnp.sqrt(jnp.sum(squared_sizes(x), -2, keepdims=True)))
-    largest = lax.argmax(squared_sizes(x), x.ndim - 2, np.int32)[..., None, :]
+    squares = squared_sizes(x)
+    length = jnp.sqrt(jnp.sum(squares, -2, keepdims=True))
+    largest = lax.argmax(squares, x.ndim - 2, np.int32)[..., None, :]
     is_largest = numbers(x.shape[-2])[:, None] == largest
     element = jnp.sum(jnp.where(is_largest, x, jnp.zeros_like(x)), -2, keepdims=True)
-    return divided(x * jnp.conj(element), jnp.abs(element))
+    return x * divided(lax.conj(element), jnp.abs(element) * length)
 
 
 def _where_diagonal(n: Dim, x: jax.Array, k: int = 0) -> jax.Array:
