@@ -37,8 +37,7 @@ def to_tensor(value: Array) -> tf.Tensor:
 def to_array(tensor: tf.Tensor) -> jax.Array:
     """An eager tensor as a jax.Array that shares its memory."""
     if tensor.dtype in _TENSORS_BY_DLPACK and tensor.shape.num_elements():
-        array: jax.Array = jax.dlpack.from_dlpack(tensor)
-        return array
+        return jax.dlpack.from_dlpack(tensor)
     return jax.numpy.asarray(tensor.numpy())
 
 

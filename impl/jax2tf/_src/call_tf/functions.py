@@ -95,8 +95,7 @@ class Function(abc.ABC):
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """The value for `key` that is derived from this function; `make` is called once."""
-        value: T = self._derived.value(key, make)
-        return value
+        return self._derived.value(key, make)
 
     def signature(self, avals: Sequence[Described]) -> Signature:
         """The trace for arguments of these shapes and dtypes; the first caller makes it."""

@@ -105,8 +105,7 @@ def _aval(spec: Described, like: Aval | None) -> Aval:
     if like is None:
         return jax.core.ShapedArray(spec.shape, spec.dtype)
     whole = NamedSharding(like.sharding.mesh, PartitionSpec(*[None] * len(spec.shape)))
-    aval: Aval = like.update(shape=spec.shape, dtype=spec.dtype, weak_type=False, sharding=whole)
-    return aval
+    return like.update(shape=spec.shape, dtype=spec.dtype, weak_type=False, sharding=whole)
 
 
 @cached

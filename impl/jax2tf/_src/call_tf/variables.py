@@ -62,8 +62,7 @@ _current = jax.make_user_context(default_value=None)
 
 def current() -> Passed | None:
     """The variables of the enclosing `passing`, if there is one."""
-    passed: Passed | None = _current.value
-    return passed
+    return _current.value
 
 
 @contextlib.contextmanager

@@ -129,7 +129,7 @@ def serialized_hlo(
     The public experimental_get_compiler_ir draws a random number to find the device of eager ops.
     That advances the generator of tf.random.set_seed, and needs a seed if ops are deterministic.
     """
-    hlo: bytes = _tf_context.context().get_compiler_ir(
+    return _tf_context.context().get_compiler_ir(
         device_name=tf.zeros([]).device,
         platform_name=platform,
         function_name=concrete.name,
@@ -137,7 +137,6 @@ def serialized_hlo(
         captured_inputs=concrete.captured_inputs,
         stage="hlo_serialized",
     )
-    return hlo
 
 
 def has_misfit_calls(graph: tf.Graph) -> bool:

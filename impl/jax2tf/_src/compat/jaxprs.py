@@ -31,8 +31,7 @@ def trace_context() -> Hashable:
 
     The configuration is part of the key of jit's cache. No public name gives the whole of it.
     """
-    context: Hashable = _jax_config.trace_context()
-    return context
+    return _jax_config.trace_context()
 
 
 def cached_weakly(kind: type) -> None:
@@ -140,8 +139,7 @@ def callback_function(params: dict[str, Param]) -> Callable[..., PyTree] | None:
 
     The primitives of callbacks have params of private classes.
     """
-    function: Callable[..., PyTree] | None = getattr(params.get("callback"), "callback_func", None)
-    return function
+    return getattr(params.get("callback"), "callback_func", None)
 
 
 def callback_name(params: dict[str, Param]) -> str:

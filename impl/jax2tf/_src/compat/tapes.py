@@ -43,8 +43,7 @@ def accumulator_watches(tensors: Sequence[tf.Tensor]) -> bool:
 
 def nothing_recorded() -> contextlib.AbstractContextManager[None]:
     """A context in which no tape records; the public tape.stop_recording stops only one tape."""
-    context: contextlib.AbstractContextManager[None] = _tf_record.stop_recording()
-    return context
+    return _tf_record.stop_recording()
 
 
 # The code of TensorFlow's functions of gradients, and the parameter with the sources.

@@ -94,8 +94,7 @@ def values(tree: PyTree) -> PyTree:
             mesh = dtensor.fetch_layout(tensor).mesh
             whole = dtensor.Layout.replicated(mesh, tensor.shape.rank)
             tensor = dtensor.relayout(tensor, whole)
-        array: np.ndarray = tensor.numpy()
-        return array
+        return tensor.numpy()
 
     return jax.tree_util.tree_map_with_path(value, arguments.unwrap(tree))
 

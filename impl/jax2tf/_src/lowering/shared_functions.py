@@ -41,5 +41,4 @@ def shared_function(
         if made is not None:
             return made
     shared = tf.function(function, autograph=False, jit_compile=jit_compile)
-    concrete: Callable[..., Sequence[tf.Tensor]] = shared.get_concrete_function(*specs)
-    return concrete
+    return shared.get_concrete_function(*specs)

@@ -130,10 +130,7 @@ def plain(
     args: tuple[PyTree, ...], kwargs: dict[str, PyTree], function: Function
 ) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
     """The arguments with plain containers; static values become nodes without leaves."""
-    results: tuple[tuple[PyTree, ...], dict[str, PyTree]] = function.with_static_leaves(
-        unwrap(function.with_statics(args, kwargs))
-    )
-    return results
+    return function.with_static_leaves(unwrap(function.with_statics(args, kwargs)))
 
 
 def where(path: KeyPath, function: Function) -> str:

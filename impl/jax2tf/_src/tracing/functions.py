@@ -190,8 +190,7 @@ class Function:
         """JAX's trace for arguments with a jax.ShapeDtypeStruct at each leaf."""
         if self._is_jitted_by_jax:
             fun: PyTree = self.fun
-            result: jax.stages.Traced = fun.trace(*values(args), **values(kwargs))
-            return result
+            return fun.trace(*values(args), **values(kwargs))
         if self._jitted is not None and not has_static((args, kwargs)):
             # JAX keeps each trace as long as the function that jax.jit got.
             if next(self._n_traces) % KEPT_TRACES == 0:

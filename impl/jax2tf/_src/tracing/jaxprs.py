@@ -266,8 +266,7 @@ def results_of(eqn: jex_core.JaxprEqn, operands: Sequence[PyTree]) -> Sequence[A
         [], list(values), eqn.outvars, [eqn], eqn.effects, debug_info=_OF_ONE_EQUATION
     )
     function = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(alone, []))
-    results: Sequence[Array] = function(*values.values())
-    return results
+    return function(*values.values())
 
 
 # The name of the jaxpr in JAX's messages.

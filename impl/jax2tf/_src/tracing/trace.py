@@ -165,8 +165,7 @@ class Trace:
 
     def cached(self, kind: Kept, make: Callable[[], T], *key: Hashable) -> T:
         """The value of a kind under `key`; the first caller makes it."""
-        value: T = self._kept.value((kind, *key), make)
-        return value
+        return self._kept.value((kind, *key), make)
 
     def results(self, leaves: Sequence[PyTree]) -> PyTree:
         """The tree of the function's results, with the given leaves."""

@@ -64,10 +64,7 @@ def is_key(dtype: np.dtype) -> bool:
 @cached
 def key_data(dtype: np.dtype) -> jax.ShapeDtypeStruct:
     """Shape and dtype of the raw data of one typed PRNG key of `dtype`."""
-    data: jax.ShapeDtypeStruct = jax.eval_shape(
-        jax.random.key_data, jax.ShapeDtypeStruct((), dtype)
-    )
-    return data
+    return jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct((), dtype))
 
 
 def physical_shape(aval: Aval) -> tuple[Dim, ...]:
@@ -169,5 +166,4 @@ def is_of_jax(dtype: tf.DType) -> bool:
 def _numpy_dtype(dtype: tf.DType) -> np.dtype:
     if not is_of_jax(dtype):
         raise TypeError(f"JAX has no dtype {dtype.name}")
-    numpy_dtype: np.dtype = np.dtype(dtype.as_numpy_dtype)
-    return numpy_dtype
+    return np.dtype(dtype.as_numpy_dtype)

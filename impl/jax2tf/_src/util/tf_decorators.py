@@ -13,11 +13,9 @@ T = TypeVar("T")
 
 def without_autograph(function: F) -> F:
     """The function, marked so that AutoGraph does not rewrite it."""
-    decorated: F = tf.autograph.experimental.do_not_convert(function)
-    return decorated
+    return tf.autograph.experimental.do_not_convert(function)
 
 
 def custom_gradient(function: Callable[..., tuple[T, Callable[..., object]]]) -> Callable[..., T]:
     """tf.custom_gradient: the first result of `function`, whose second result is the gradient."""
-    decorated: Callable[..., T] = tf.custom_gradient(function)
-    return decorated
+    return tf.custom_gradient(function)

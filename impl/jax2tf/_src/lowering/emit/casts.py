@@ -35,8 +35,7 @@ def in_carrier(
     if carrier is None:
         return op(*operands)
     result = op(*(ops.cast(x, carrier) for x in operands))
-    made: T = tf.nest.map_structure(lambda x: ops.cast(x, dtype), result)
-    return made
+    return tf.nest.map_structure(lambda x: ops.cast(x, dtype), result)
 
 
 def cast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:

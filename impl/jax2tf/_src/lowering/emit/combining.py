@@ -103,5 +103,4 @@ def scanned(combine: Combine, xs: Tensors, axis: int) -> Tensors:
             result.set_shape(x.shape)
         return 2 * reach, *results
 
-    made: Tensors = ops.while_loop(lambda reach, *_: reach < size, step, (ops.constant(1), *xs))[1:]
-    return made
+    return ops.while_loop(lambda reach, *_: reach < size, step, (ops.constant(1), *xs))[1:]

@@ -120,8 +120,7 @@ def _extreme(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Wr
 
 
 def _op(name: str) -> Callable[..., tf.Tensor]:
-    function: Callable[..., tf.Tensor] = getattr(ops.raw, name)
-    return function
+    return getattr(ops.raw, name)
 
 
 def _dropping(

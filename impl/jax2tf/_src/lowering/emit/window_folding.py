@@ -220,8 +220,7 @@ def _extreme_value(sign: int, dtype: np.dtype) -> ArrayLike:
     if jax.dtypes.issubdtype(dtype, np.bool_):
         return sign > 0
     if jax.dtypes.issubdtype(dtype, np.integer):
-        result: ArrayLike = getattr(jnp.iinfo(dtype), "max" if sign > 0 else "min")
-        return result
+        return getattr(jnp.iinfo(dtype), "max" if sign > 0 else "min")
     infinity = np.array(sign * math.inf).astype(dtype)
     return sign * math.inf if np.isinf(infinity) else sign * float(jnp.finfo(dtype).max)
 

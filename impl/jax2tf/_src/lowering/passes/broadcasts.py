@@ -189,5 +189,4 @@ def _is_neutral(eqn: jex_core.JaxprEqn, reduction: jex_core.JaxprEqn) -> bool:
 
 
 def _shape(atom: Atom) -> tuple[Dim, ...]:
-    results: tuple[Dim, ...] = aval_of(atom).shape
-    return results
+    return aval_of(atom).shape

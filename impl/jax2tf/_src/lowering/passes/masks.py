@@ -52,8 +52,7 @@ def conversions(jaxpr: jex_core.Jaxpr) -> dict[jex_core.Var, jex_core.Var]:
 
 def _dtype(var: jex_core.Var) -> str:
     aval = aval_of(var)
-    result: str = aval.dtype.name
-    return result
+    return aval.dtype.name
 
 
 def _fills(mask: jex_core.Var, product: jex_core.JaxprEqn) -> bool:

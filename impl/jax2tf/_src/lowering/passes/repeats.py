@@ -346,13 +346,12 @@ class _Body:
     ) -> jex_core.JaxprEqn:
         """Returns the call that computes the results of a window."""
         n_scopes = compat.jaxprs.common_scopes(window)
-        result: jex_core.JaxprEqn = self._call.replace(
+        return self._call.replace(
             invars=list(inputs),
             outvars=self._results(window),
             params=self._params,
             source_info=compat.jaxprs.in_scopes(window[0], slice(n_scopes)),
         )
-        return result
 
     def _results(self, window: Sequence[jex_core.JaxprEqn]) -> list[jex_core.Var]:
         return [window[i].outvars[j] for i, j in self._outputs]

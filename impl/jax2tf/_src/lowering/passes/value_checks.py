@@ -93,10 +93,9 @@ class _Block:
         results = [self._now(v) for v in self._jaxpr.outvars]
         self.equations = _without_cases(self.equations, results, self._choice)
         gone = _effects(self._jaxpr.eqns) - _effects(self.equations)
-        made: jex_core.Jaxpr = self._jaxpr.replace(
+        return self._jaxpr.replace(
             eqns=self.equations, outvars=results, effects=self._jaxpr.effects - gone
         )
-        return made
 
     def _now(self, atom: Atom) -> Atom:
         while isinstance(atom, jex_core.Var) and atom in self.instead:
@@ -197,8 +196,7 @@ def _with_instead(
 def _with_params(eqn: jex_core.JaxprEqn, params: dict[str, Param]) -> jex_core.JaxprEqn:
     """Replaces the params of an equation, and removes the effects that only the old jaxprs had."""
     gone = _effects_inside(eqn.params.values()) - _effects_inside(params.values())
-    made: jex_core.JaxprEqn = eqn.replace(params=params, effects=eqn.effects - gone)
-    return made
+    return eqn.replace(params=params, effects=eqn.effects - gone)
 
 
 def _failure(branch: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
@@ -212,8 +210,7 @@ def _nan(aval: Aval) -> Array:
     if jnp.issubdtype(dtype, jax.dtypes.prng_key):
         data = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, dtype))
         impl = compat.jaxprs.prng_impl(dtype).name
-        keys: Array = jax.random.wrap_key_data(jnp.asarray(_nan(data)), impl=impl)
-        return keys
+        return jax.random.wrap_key_data(jnp.asarray(_nan(data)), impl=impl)
     if jnp.issubdtype(dtype, jnp.complexfloating):
         return lax.full(aval.shape, complex(jnp.nan, jnp.nan), dtype)
     if jnp.issubdtype(dtype, jnp.inexact):

@@ -167,8 +167,7 @@ def _split(ctx: Context, x: tf.Tensor, *, sizes: Shape, axis: int) -> list[tf.Te
     if not ctx.takes("Split" if are_equal else "SplitV", x.dtype.name):
         return _split_by_slices(ctx, x, sizes, axis)
     parts = len(sizes) if are_equal else ctx.vector(sizes)
-    results: list[tf.Tensor] = ops.split(x, parts, ctx.number(axis), num=len(sizes))
-    return results
+    return ops.split(x, parts, ctx.number(axis), num=len(sizes))
 
 
 def _split_by_slices(ctx: Context, x: tf.Tensor, sizes: Shape, axis: int) -> list[tf.Tensor]:

@@ -120,13 +120,12 @@ def _algorithm_dtypes(ctx: Context, algorithm: Param) -> tuple[tf.DType, tf.DTyp
 
 def _dot_dimension_numbers(dimension_numbers: DimensionNumbers) -> bytes:
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
-    serialized: bytes = compat.xla.xla_data.DotDimensionNumbers(
+    return compat.xla.xla_data.DotDimensionNumbers(
         lhs_contracting_dimensions=lhs_contracting,
         rhs_contracting_dimensions=rhs_contracting,
         lhs_batch_dimensions=lhs_batch,
         rhs_batch_dimensions=rhs_batch,
     ).SerializeToString()
-    return serialized
 
 
 @register("ragged_dot_general")

@@ -188,8 +188,7 @@ def _while_batched(
     step = carries.kept(ctx, body, goes_on, len(state))
     with order_of_effects(ctx):
         _, *result = ops.while_loop(goes_on, lambda *state: step(*state), state)
-    made: Tensors = result
-    return made
+    return result
 
 
 def _with_rank_of(tensor: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

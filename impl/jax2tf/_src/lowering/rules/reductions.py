@@ -285,10 +285,9 @@ def _reduce(
         return _reduce_by_folding(
             ctx, *operands, computation=computation, jaxpr=jaxpr, dimensions=dimensions
         )
-    results: Sequence[tf.Tensor] = ops.xla.xla_variadic_reduce_v2(
+    return ops.xla.xla_variadic_reduce_v2(
         operands[:n], operands[n:], dimensions, ctx.computation(jaxpr)
     )
-    return results
 
 
 # TensorFlow compiles these, but not inside a computation of an XLA op.

@@ -196,5 +196,4 @@ def _replacement(dtype: tf.DType) -> Callable[..., tf.Tensor]:
     scalar = tf.TensorSpec([], dtype)
     with tf.init_scope():
         function = tf.function(lambda current, update: update, autograph=False)
-        made: Callable[..., tf.Tensor] = function.get_concrete_function(scalar, scalar)
-        return made
+        return function.get_concrete_function(scalar, scalar)

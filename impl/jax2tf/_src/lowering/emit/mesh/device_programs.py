@@ -75,8 +75,7 @@ def as_program_of_all(
         # Axes that the compiler or an inner shard_map partitions may shard the other dimensions.
         others = OPEN if set(mesh_sizes).difference(sizes) else None
         parts = (*leading, *[others] * (x.ndim - len(leading)))
-        result: Array = in_parts_p.bind(x, mesh=tuple(mesh_sizes.items()), parts=parts)
-        return result
+        return in_parts_p.bind(x, mesh=tuple(mesh_sizes.items()), parts=parts)
 
     def of_one_device(*args: Array) -> list[Array]:
         return body.run(params["jaxpr"], (), args)
@@ -267,8 +266,7 @@ def _constrained(x: Array, eqn: jex_core.JaxprEqn) -> Array:
     parts = tuple(OPEN if i in open_dims else part for i, part in enumerate(spec))
     if all(part in (None, OPEN) for part in parts):
         return x
-    result: Array = in_parts_p.bind(x, mesh=tuple(sharding.mesh.shape.items()), parts=parts)
-    return result
+    return in_parts_p.bind(x, mesh=tuple(sharding.mesh.shape.items()), parts=parts)
 
 
 _ONE_BY_ONE = frozenset(named("rng_bit_generator", "pure_callback"))

@@ -105,8 +105,7 @@ def _function(closed: jex_core.ClosedJaxpr) -> Callable[..., list[Value]]:
 
 
 def _cond(eqn: jex_core.JaxprEqn, index: Array, *operands: Value) -> list[Value]:
-    results: list[Value] = lax.switch(index, [*map(_function, branches_of(eqn))], *operands)
-    return results
+    return lax.switch(index, [*map(_function, branches_of(eqn))], *operands)
 
 
 def _scan(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
@@ -134,10 +133,7 @@ def _while(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
     # This is a loop under vmap, whose elements stop at different times.
     def step_of_some(carry: list[Value]) -> list[Value]:
         goes = going(carry)
-        results: list[Value] = jax.tree.map(
-            lambda new, old: _where(goes, new, old), step(carry), carry
-        )
-        return results
+        return jax.tree.map(lambda new, old: _where(goes, new, old), step(carry), carry)
 
     return lax.while_loop(lambda carry: jnp.any(going(carry)), step_of_some, list(carry))
 
@@ -153,20 +149,14 @@ def _linear_solve(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
 def _reduce(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
     n = len(operands) // 2
     combine = _combination(eqn.params["jaxpr"])
-    results: list[Value] = lax.reduce(
-        list(operands[:n]), list(operands[n:]), combine, eqn.params["dimensions"]
-    )
-    return results
+    return lax.reduce(list(operands[:n]), list(operands[n:]), combine, eqn.params["dimensions"])
 
 
 def _reduce_window(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
     params = dict(eqn.params)
     combine = _combination(jex_core.ClosedJaxpr(params.pop("jaxpr"), params.pop("consts")))
     n = len(operands) // 2
-    results: list[Value] = lax.reduce_window(
-        list(operands[:n]), list(operands[n:]), combine, **params
-    )
-    return results
+    return lax.reduce_window(list(operands[:n]), list(operands[n:]), combine, **params)
 
 
 def _combination(
@@ -201,8 +191,7 @@ def _scatter(
 
     def combine(z: Pair, w: Value) -> Pair:
         flat = jax.tree.map(lambda x: jnp.reshape(x, (-1,)), (z, w))
-        made: Pair = jax.tree.map(lambda x: jnp.reshape(x, np.shape(z.real)), function(*flat))
-        return made
+        return jax.tree.map(lambda x: jnp.reshape(x, np.shape(z.real)), function(*flat))
 
     return [scatters.combined(eqn, operand, indices, updates, combine)]
 

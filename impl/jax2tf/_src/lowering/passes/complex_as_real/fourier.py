@@ -45,8 +45,7 @@ def transform(x: Value, kind: lax.FftType, lengths: Sequence[int]) -> Value:
 
 def _along(x: Value, axis: int, function: Callable[..., Pair]) -> Pair:
     moved = jax.tree.map(lambda part: jnp.moveaxis(part, axis, -1), x)
-    result: Pair = jax.tree.map(lambda part: jnp.moveaxis(part, -1, axis), function(moved))
-    return result
+    return jax.tree.map(lambda part: jnp.moveaxis(part, -1, axis), function(moved))
 
 
 def _forward(z: Pair) -> Pair:

@@ -115,8 +115,7 @@ def _bilinear(eqn: jex_core.JaxprEqn, z: Value, w: Value, *sizes: Array) -> Sequ
         params["preferred_element_type"] = pair.real_dtype(preferred)
 
     def product(x: Array, y: Array) -> Array:
-        made: Array = eqn.primitive.bind(x, y, *sizes, **params)
-        return made
+        return eqn.primitive.bind(x, y, *sizes, **params)
 
     if not isinstance(w, Pair):
         assert isinstance(z, Pair)

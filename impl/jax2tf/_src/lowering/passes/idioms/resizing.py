@@ -16,8 +16,7 @@ from jax2tf._src.util.typing import Aval, Param, Shape
 
 
 def resized(images: jax.Array, *, shape: Shape, method: str, antialias: bool) -> jax.Array:
-    result: jax.Array = jax.image.resize(images, shape, method, antialias)
-    return result
+    return jax.image.resize(images, shape, method, antialias)
 
 
 def shape_of(primitive: jex_core.Primitive) -> Callable[[Match], dict[str, Param]]:

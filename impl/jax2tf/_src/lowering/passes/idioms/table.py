@@ -308,8 +308,7 @@ def _cube(rank: int) -> jax.ShapeDtypeStruct:
 
 def _update_of_slice(operand: jax.Array, update: jax.Array, *starts: jax.Array) -> jax.Array:
     # lax.dynamic_update_slice would count a negative start from the end.
-    result: jax.Array = lax.dynamic_update_slice_p.bind(operand, update, *starts)
-    return result
+    return lax.dynamic_update_slice_p.bind(operand, update, *starts)
 
 
 def _dynamic_update_slice(

@@ -59,8 +59,7 @@ def _on_bits(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
 def _from_bits(x: jax.Array, aval: Aval) -> jax.Array:
     if is_keys(aval):
         data = lax.bitcast_convert_type(x, _UINT32)
-        keys: jax.Array = jax.random.wrap_key_data(data, impl=compat.jaxprs.prng_impl(aval.dtype))
-        return keys
+        return jax.random.wrap_key_data(data, impl=compat.jaxprs.prng_impl(aval.dtype))
     return lax.bitcast_convert_type(x, _UINT32) if _is_uint32(aval) else x
 
 
@@ -75,8 +74,7 @@ def _while(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Arrays:
     condition_consts, body_consts, carry = loop.split(operands)
     condition = traced(_on_bits(loop.condition), _specs([*condition_consts, *carry]))
     body = traced(_on_bits(loop.body), _specs([*body_consts, *carry]))
-    results: Arrays = eqn.primitive.bind(*operands, **loop.params(condition, body))
-    return results
+    return eqn.primitive.bind(*operands, **loop.params(condition, body))
 
 
 def _specs(arrays: Arrays) -> list[jax.ShapeDtypeStruct]:
@@ -90,8 +88,7 @@ def _scan(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Arrays:
 
 
 def _cond(eqn: jex_core.JaxprEqn, index: jax.Array, *operands: jax.Array) -> Arrays:
-    results: Arrays = lax.switch(index, [*map(_on_bits, branches_of(eqn))], *operands)
-    return results
+    return lax.switch(index, [*map(_on_bits, branches_of(eqn))], *operands)
 
 
 _FUNCTIONS: dict[jex_core.Primitive, Function] = {

@@ -105,8 +105,7 @@ def _convolution(
 
     def convolve(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
         if rhs.shape[places[1]] <= features:
-            part: jax.Array = lax.conv_general_dilated_p.bind(_float(lhs), _float(rhs), **params)
-            return part
+            return lax.conv_general_dilated_p.bind(_float(lhs), _float(rhs), **params)
         return _in_parts(convolve, lhs, rhs, places, features)
 
     return [_as(convolve(jnp.asarray(lhs), jnp.asarray(rhs)), aval_of(eqn.outvars[0]).dtype)]

@@ -62,8 +62,7 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> Rule | None:
 
 def _dtype_of(eqn: jex_core.JaxprEqn) -> np.dtype:
     aval = aval_of(eqn.invars[0])
-    dtype: np.dtype = aval.dtype
-    return dtype
+    return aval.dtype
 
 
 def _clamp(
