@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from numpy.testing import assert_allclose
 
-from jax2tf import call_tf, convert
+from jax2tf import Module, call_tf, convert
 from jax2tf._src.api.errors import ConversionError, NotDifferentiableError
 
 X = tf.constant([[0.5, -1.5, 1.0], [2.0, 0.25, -0.75]])
@@ -365,3 +365,19 @@ def test_a_rule_of_a_jitted_function_that_captures_a_value():
         jax.jit(fun)(2.0, 3.0)
     with pytest.raises(ConversionError, match=r"captures a value .* does not compile either"):
         convert(fun)(2.0, 3.0)
+
+
+def test_a_module_that_has_the_variables_is_saved(tmp_path):
+    called = tf.Module()
+    called.scale = tf.Variable([1.0, 2.0, 3.0])
+    scaled = call_tf(lambda x: x * called.scale)
+    module = Module(lambda w, x: scaled(x) * w, np.float32(2))
+    module.called = called
+    module.serve = tf.function(
+        lambda x: module(x), autograph=False, input_signature=[tf.TensorSpec([3])]
+    )
+    tf.saved_model.save(module, str(tmp_path))
+    restored = tf.saved_model.load(str(tmp_path))
+    np.testing.assert_array_equal(restored.serve(tf.ones(3)), [2.0, 4.0, 6.0])
+    restored.called.scale.assign([5.0, 5.0, 5.0])
+    np.testing.assert_array_equal(restored.serve(tf.ones(3)), [10.0, 10.0, 10.0])

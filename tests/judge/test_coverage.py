@@ -9,7 +9,7 @@ import pytest
 from jax.extend import core as jex_core
 
 from harnesses.harness import all_harnesses
-from jax2tf._src.lowering import registry
+from jax2tf._src.lowering import registry, rules
 from jax2tf._src.lowering.emit.mesh import device_programs
 from jax2tf._src.targets.by_name import TARGETS
 from jax2tf._src.targets.target import OP_SETS, XLA
@@ -18,6 +18,9 @@ from limitations.ledger import load, load_uncovered
 
 # Reads and writes of references are values of their own before rules come to them.
 GONE = {"get", "swap"}
+
+# The import registers the rules.
+assert rules
 
 
 def test_primitives_and_functions_have_a_harness_or_a_reason():
