@@ -29,7 +29,7 @@ def without_elements(ctx: Context, aval: Aval) -> tf.Tensor:
     sizes = [size for size in known if size is not None]
     if len(sizes) == len(known):
         return ctx.constant(np.zeros(sizes, dtypes.to_tf(aval.dtype).as_numpy_dtype))
-    # Not a Reshape: an engine reads the size 0 as "the size that the operand has".
+    # Not a Reshape: ONNX reads the size 0 as "the size that the operand has".
     return ctx.zeros(aval)
 
 

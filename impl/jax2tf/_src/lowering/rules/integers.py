@@ -100,7 +100,7 @@ def _remainder_by_others(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _remainder_by_floor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """The remainder by FloorMod, whose sign is the divisor's, or in an engine the dividend's.
+    """The remainder by FloorMod, whose sign is the divisor's, or by tf2onnx the dividend's.
 
     An engine may end the process at a remainder by 0, or of the least number by -1.
     """

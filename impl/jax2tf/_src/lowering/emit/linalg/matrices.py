@@ -126,9 +126,9 @@ def reflector(x: jax.Array, k: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Arr
     rows = numbers(x.shape[-1])
     first = at(x, k, -1)[..., None]
     rest = jnp.where(rows > k, x, jnp.zeros_like(x))
-    largest = jnp.max(sizes(rest), -1, keepdims=True)
+    largest = jnp.max(_largest_parts(rest), -1, keepdims=True)
     # The scale makes squares neither too large nor too small.
-    scale = jnp.maximum(jnp.maximum(sizes(first), largest), np.finfo(x.dtype).tiny)
+    scale = jnp.maximum(jnp.maximum(_largest_parts(first), largest), np.finfo(x.dtype).tiny)
     first, rest = divided(first, scale), divided(rest, scale)
     is_done = largest == 0
     if jnp.iscomplexobj(x):
@@ -145,6 +145,12 @@ def reflector(x: jax.Array, k: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Arr
     else:
         v = rest / divisor
     return jnp.where(rows == k, one, v), tau, beta * scale.astype(x.dtype)
+
+
+def _largest_parts(x: jax.Array) -> jax.Array:
+    if not jnp.iscomplexobj(x):
+        return jnp.abs(x)
+    return jnp.maximum(jnp.abs(x.real), jnp.abs(x.imag))
 
 
 def product(a: jax.Array, b: jax.Array) -> jax.Array:
