@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harnesses.cell.names import CONSUMER_MODES
 from harnesses.harness import ALL, FLOATS, Harness, all_harnesses
 from limitations.ledger import load, load_uncovered
 from reports import dtype_names, explained, rendering, results, tables
@@ -320,7 +321,7 @@ def test_a_stale_table_is_named_with_the_command_that_writes_it(reports, made_up
 def test_missing_tables_are_stale(reports, made_up):
     status, printed = reports("tables", "--check", "--into", made_up)
     assert status == 1
-    assert printed.count("is stale") == 7 + len(PROVED)
+    assert printed.count("is stale") == 7 + len(PROVED) + len(CONSUMER_MODES)
 
 
 def test_stale_benchmarks_are_named_too(reports, made_up):
