@@ -5,10 +5,12 @@ of the largest element. Eigenvectors and singular vectors are not: they are held
 defines them.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 import numpy as np
@@ -355,6 +357,65 @@ def _eigenvectors_and_schur_forms(dtype: Any) -> None:
         "nan": Fill((3, 3), dtype, np.nan),
     }.items():
         _linalg("schur", name, linalg.schur, [matrix], check=_check_schur)
+
+
+@family.builder
+def matrices_whose_squares_are_no_numbers() -> None:
+    """Elements whose squares underflow or overflow: LAPACK scales such matrices."""
+    for dtype in _DTYPES:
+        limits = np.finfo(dtype)
+        for name, scale in {"tiny": limits.tiny**0.75, "huge": limits.max**0.75}.items():
+            matrix = Values(_values(4, (2, 4, 4), dtype) * scale, dtype)
+            _linalg("eig", name, linalg.eig, [matrix], check=_check_eig, ulps=64)
+            _linalg("schur", name, linalg.schur, [matrix], check=_check_schur)
+
+
+@family.builder
+def triangles_that_are_not_read() -> None:
+    """NaN where `eigh` does not look."""
+    for dtype in _DTYPES:
+        for lower in (True, False):
+            unread = np.triu(np.ones((4, 4), bool), 1) if lower else np.tri(4, k=-1, dtype=bool)
+            _linalg(
+                "eigh",
+                f"nan_above_{lower}".lower(),
+                functools.partial(_product_of_eigh, unread, lower),
+                [_hermitian((4, 4), dtype)],
+                params={"lower": lower},
+            )
+
+
+def _product_of_eigh(unread: np.ndarray, lower: bool, a: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The matrix as its factors give it, as signs of eigenvectors are anybody's; eigenvalues."""
+    a = jnp.where(unread, jnp.nan, a)
+    vectors, values = linalg.eigh(a, lower=lower, symmetrize_input=False)
+    return (vectors * values) @ vectors.mT.conj(), values
+
+
+@family.builder
+def no_reflections() -> None:
+    """Products of no reflections, and no exchanges of rows."""
+    for dtype in _DTYPES:
+        for rows in (3, 5):
+            _linalg(
+                "householder_product",
+                f"no_reflection_of_{rows}",
+                linalg.householder_product,
+                [Normal((rows, 3), dtype), Normal((0,), dtype)],
+            )
+        _linalg(
+            "ormqr",
+            "no_reflection",
+            lambda a, t, c: linalg.ormqr(a, t, c, left=True, transpose=False),
+            [Normal((3, 0), dtype), Normal((0,), dtype), Normal((3, 2), dtype)],
+        )
+    for batch in ((), (2,)):
+        _linalg(
+            "lu_pivots_to_permutation",
+            f"no_exchange_{len(batch)}",
+            lambda p: linalg.lu_pivots_to_permutation(p, 4),
+            [Values(np.zeros((*batch, 0)), np.int32)],
+        )
 
 
 @family.builder

@@ -16,7 +16,7 @@ Tensors = tuple[tf.Tensor, ...]
 
 
 def eigh(a: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Eigenvalues (real) and eigenvectors of Hermitian matrices of any batch shape.
+    """Eigenvalues (real) and eigenvectors of Hermitian matrices, given by their lower triangles.
 
     TensorFlow's op is less exact than LAPACK, and has only single precision where it is compiled. A
     step of Newton's method follows: X E corrects the approximate eigenvectors X (Ogita and Aishima
@@ -25,8 +25,7 @@ def eigh(a: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     values, x = ops.eigh(a)
     # First of all: in compiled code the values are already real, whatever their dtype.
     values = ops.real(values)
-    lower = ops.band_part(a, -1, 0)
-    a = lower + adjoint(ops.band_part(a, -1, 0) - ops.band_part(a, 0, 0))
+    a += adjoint(a - ops.band_part(a, 0, 0))
     inner = ops.matmul(x, ops.matmul(a, x), adjoint_a=True)
     x = _corrected(x, inner, values)
     return ops.reduce_sum(ops.real(ops.conj(x) * ops.matmul(a, x)), -2), x

@@ -1,4 +1,4 @@
-"""The factors of empty matrices."""
+"""Linear algebra of which an operand is empty."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ from jax2tf._src.util.typing import aval_of
 
 
 def empty_results(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
-    """Returns the results of empty matrices. Loops over them end the process of some engines."""
+    """Returns the results where an operand is empty. OpenVINO ends the process at empty loops."""
+    primitive = eqn.primitive
     avals = [aval_of(v) for v in eqn.outvars]
     results = [jnp.zeros(aval.shape, aval.dtype) for aval in avals]
-    # The orthogonal factor of an empty matrix is the identity, and so is its permutation.
-    if eqn.primitive is lax.linalg.qr_p:
+    # Q of an empty matrix is the identity, and so is the product of no reflections.
+    if primitive in (lax.linalg.qr_p, lax.linalg.householder_product_p):
         m, n = avals[0].shape[-2:]
         identity = numbers(m)[:, None] == numbers(n)
         results[0] = jnp.broadcast_to(identity.astype(avals[0].dtype), avals[0].shape)
-    if eqn.primitive is lax.linalg.lu_p:
+    # No exchange leaves the order as it is.
+    if primitive in (lax.linalg.lu_p, lax.linalg.lu_pivots_to_permutation_p):
         results[-1] = jnp.broadcast_to(numbers(avals[-1].shape[-1]), avals[-1].shape)
+    if primitive in named("ormqr"):
+        results[0] = operands[2]
     # LAPACK leaves the list of fixed columns as it is.
-    if eqn.primitive in named("geqp3"):
+    if primitive in named("geqp3"):
         results[1] = operands[1]
     return results

@@ -51,7 +51,7 @@ def eigh(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     first, last = eqn.params["subset_by_index"] or (0, size)
     values = jnp.take_along_axis(values, order, -1)[..., first:last]
     vectors = jnp.take_along_axis(vectors, order[..., None, :], -1)[..., first:last]
-    return nan_unless_finite(a, vectors, values)
+    return nan_unless_finite(symmetric, vectors, values)
 
 
 def svd(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:

@@ -9,6 +9,7 @@ complex pair of eigenvalues keeps a 2 x 2 block in LAPACK's standard form. See G
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import jax
@@ -50,16 +51,18 @@ _Two = tuple[jax.Array, jax.Array]
 def schur(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     """Returns (t, z) with A = Z T Z^H, where T is upper triangular (if real, quasi-triangular)."""
     n = a.shape[-1]
-    factors = [x[..., :n, :n] for x in _schur(_of_two_rows(_finite(a)))]
-    factors = nan_unless_finite(a, *factors)
+    scaled, scale = _scaled(_finite(a))
+    t, z = (x[..., :n, :n] for x in _schur(_of_two_rows(scaled)))
+    factors = nan_unless_finite(a, t * scale, z)
     return factors[: 1 + eqn.params["compute_schur_vectors"]]
 
 
 def eig(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     """Returns eigenvalues, and the requested left and right eigenvectors, of length one."""
     n = a.shape[-1]
-    values, left, right = _eig(_of_two_rows(_finite(a)))
-    results = values[..., :n], left[..., :n, :n], right[..., :n, :n]
+    scaled, scale = _scaled(_finite(a))
+    values, left, right = _eig(_of_two_rows(scaled))
+    results = values[..., :n] * scale[..., 0], left[..., :n, :n], right[..., :n, :n]
     values, left, right = nan_unless_finite(a, *results)
     lefts = [left] * eqn.params["compute_left_eigenvectors"]
     return [values, *lefts, *[right] * eqn.params["compute_right_eigenvectors"]]
@@ -68,6 +71,19 @@ def eig(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
 def _finite(a: jax.Array) -> jax.Array:
     is_finite = jnp.all(jnp.isfinite(a), (-1, -2), keepdims=True)
     return jnp.where(is_finite, a, jnp.zeros_like(a))
+
+
+def _scaled(a: jax.Array) -> _Two:
+    """Returns matrices whose squares neither overflow nor underflow, and their scales.
+
+    As in LAPACK's geev, only matrices whose largest element is very small or large are scaled.
+    """
+    largest = jnp.max(jnp.abs(a), (-1, -2), keepdims=True)
+    numbers_of = jnp.finfo(largest.dtype)
+    small = np.sqrt(numbers_of.tiny) / numbers_of.eps
+    is_usual = (largest == 0) | ((largest >= small) & (largest <= 1 / small))
+    scale = jnp.where(is_usual, jnp.ones_like(largest), largest)
+    return divided(a, scale), scale
 
 
 def _of_two_rows(a: jax.Array) -> jax.Array:
@@ -213,7 +229,11 @@ def _pair_split(h: jax.Array, z: jax.Array, lo: jax.Array, chosen: jax.Array) ->
     """
     n = h.shape[-1]
     hi = jnp.minimum(lo + 1, int32(n - 1))
-    a, b, c, d = (_element(h, i, j) for i in (lo, hi) for j in (lo, hi))
+    block = [_element(h, i, j) for i in (lo, hi) for j in (lo, hi)]
+    # The scale keeps squares from underflow. The rotation does not depend on it.
+    largest = functools.reduce(jnp.maximum, map(jnp.abs, block))
+    largest = jnp.where(largest == 0, jnp.ones_like(largest), largest)
+    a, b, c, d = (divided(x, largest) for x in block)
     half = divided(a - d, 2)
     discriminant = half * half + b * c
     if jnp.iscomplexobj(h):
@@ -276,8 +296,11 @@ def _complex_form(t: jax.Array, z: jax.Array) -> _Two:
     below = jnp.sum(_where_diagonal(n, t, -1), -2)
     is_first = below != 0
     imaginary = jnp.where(is_first, jnp.sqrt(jnp.abs(above)) * jnp.sqrt(jnp.abs(below)), 0)
-    length = jnp.where(is_first, jnp.sqrt(imaginary * imaginary + below * below), 1)
-    cosine, sine = imaginary / length, jnp.where(is_first, below / length, 0)
+    # The scale keeps squares from underflow. The rotation does not depend on it.
+    largest = jnp.where(is_first, jnp.maximum(imaginary, jnp.abs(below)), 1)
+    cosine, sine = imaginary / largest, jnp.where(is_first, below / largest, 0)
+    length = jnp.where(is_first, jnp.sqrt(cosine * cosine + sine * sine), 1)
+    cosine, sine = cosine / length, sine / length
     alone = jnp.where(is_first | _moved(is_first), jnp.zeros_like(cosine), 1)
     cosines = lax.complex(alone, cosine - _moved(cosine))
     sine = sine.astype(cosines.dtype)

@@ -34,7 +34,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     is_known = all(isinstance(d, int) and d > 0 for d in sizes)
     if not is_lacking or not is_known or _is_refused(eqn):
         return None
-    return empty_results if 0 in aval.shape else function
+    return _of_any_size(eqn, function)
 
 
 def of_complex(eqn: jex_core.JaxprEqn) -> Function | None:
@@ -46,7 +46,13 @@ def of_complex(eqn: jex_core.JaxprEqn) -> Function | None:
     is_known = all(isinstance(d, int) for d in aval.shape[-2:])
     if function is None or not is_complex or not is_known or _is_refused(eqn):
         return None
-    return empty_results if 0 in aval.shape else function
+    return _of_any_size(eqn, function)
+
+
+def _of_any_size(eqn: jex_core.JaxprEqn, function: Function) -> Function:
+    """Returns the function, or `empty_results` if an operand is empty."""
+    is_empty = any(0 in aval_of(v).shape for v in eqn.invars)
+    return empty_results if is_empty else function
 
 
 def _is_refused(eqn: jex_core.JaxprEqn) -> bool:
