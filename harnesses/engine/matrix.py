@@ -86,11 +86,8 @@ class Matrix:
         self._memory = options.worker_memory
         direction = self.selection.direction
         folder = ledger.folder_of(self.impl, options.ledger)
-        if options.ledger is not None and not folder.is_dir():
-            raise LedgerError(
-                f"--ledger {folder} is no folder. Make an empty one, or write it from a run with: "
-                f"python -m limitations update --results FILE --ledger {folder}"
-            )
+        if folder.exists() and not folder.is_dir():
+            raise LedgerError(f"--ledger {folder} is a file: give a folder, which may be a new one")
         self._limitations = ledger.load(folder, direction)
         self._tolerances = tolerances.load(folder) if direction == CONVERT else []
         self._uncovered = ledger.load_uncovered(options.ledger and Path(options.ledger))

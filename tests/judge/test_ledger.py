@@ -87,12 +87,13 @@ def test_a_folder_in_place_of_a_file_is_named(tmp_path):
         load(tmp_path)
 
 
-def test_a_ledger_folder_that_is_not_there(matrix, tmp_path):
-    words = (
-        r"--ledger \S*nowhere is no folder\. Make an empty one, or write it from a run with: pyth"
-    )
-    with pytest.raises(LedgerError, match=words):
-        matrix("right", f"--ledger={tmp_path / 'nowhere'}")
+def test_a_ledger_that_is_a_file(matrix, tmp_path):
+    path = tmp_path / "calls.toml"
+    path.touch()
+    with pytest.raises(
+        LedgerError, match=r"--ledger \S*calls.toml is a file: give a folder, which"
+    ):
+        matrix("right", f"--ledger={path}")
 
 
 def test_uncovered_needs_reasons(tmp_path):
