@@ -28,6 +28,9 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "poly": ("poly",),
     **{name: (name,) for name in ("tensorflow", "litert", "onnx", "openvino", "tfjs", "coreml")},
 }
+# The columns that count rows of the engines' runs. The others count uses of which the ledger has no
+# limitation; a run proved the ledger.
+_OF_ROWS = frozenset({"savedmodel", "litert", "onnx", "openvino", "tfjs"})
 _WHERE = {"tensorflow": "no_xla"}
 _OPS_ALONE = "not run: known is which ops coremltools converts, by reports/tables/ops.md"
 # How people write the modules of JAX.
@@ -214,9 +217,10 @@ def _seen(column: str) -> str:
         return "never; no row is kept"
     since = f"; {run['since']} harnesses came since" if run.get("since") else ""
     by = "by " if run["commit"].startswith("unknown;") else ""
+    rule = "" if column in _OF_ROWS else "; a use without a declared limitation counts as right"
     return (
         f"{by}{run['date']}, JAX {run['jax']}, TensorFlow {run['tensorflow']}, "
-        f"commit {run['commit']}{since}"
+        f"commit {run['commit']}{since}{rule}"
     )
 
 
