@@ -30,21 +30,17 @@ FURTHER = {
     "eigh_batches_complex64": (17, "Jacobi's rotations, and not LAPACK's reflections"),
     "fft_fft_not_finite_complex64": (np.inf, "a sum of products with 0 j is NaN at infinity"),
     "fft_ifft_not_finite_complex64": (np.inf, "a sum of products with 0 j is NaN at infinity"),
-    "householder_product_nan_complex64": (np.inf, "products of reflections spread NaN to all rows"),
     "ragged_dot_general_not_finite_complex64": (np.inf, "as dot_general"),
     "reduce_prod_long_complex64": (17, "halves are multiplied, and not one after the other"),
 }
 if jax.__version__.startswith("0.10."):
     FURTHER["abs_nan_complex64"] = (np.inf, "limitations/elementwise.toml: JAX 0.10 gives NaN")
-# Who inspects a value is shown it as a complex number.
-SHOWN = {"inspect_sharding"}
 # Whose cells need more devices or another process.
 NOT_HERE = {"sharding", "callbacks", "foreign"}
 HARNESSES = [
     h
     for h in all_harnesses()
     if h.direction == CONVERT and h.dtype == np.complex64 and h.family not in NOT_HERE
-    if h.primitive not in SHOWN
 ]
 
 

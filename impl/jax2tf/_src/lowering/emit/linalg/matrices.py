@@ -162,10 +162,8 @@ def reflection(
     a: jax.Array, v: jax.Array, tau: jax.Array, columns: jax.Array | None = None
 ) -> jax.Array:
     """Returns tau v v^H a, which a reflection subtracts from `a`; zero outside of `columns`."""
-    products = product(conjugate(v)[..., None, :], a)
-    if columns is not None:
-        products = jnp.where(columns, products, jnp.zeros_like(products))
-    return (tau * v)[..., :, None] * products
+    change = (tau * v)[..., :, None] * product(conjugate(v)[..., None, :], a)
+    return change if columns is None else jnp.where(columns, change, jnp.zeros_like(change))
 
 
 def reflected_from_right(a: jax.Array, v: jax.Array, tau: jax.Array) -> jax.Array:

@@ -60,6 +60,12 @@ def _as_they_are(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
     return operands
 
 
+def _nothing(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
+    """Skips a primitive without results. It has no effect in a graph."""
+    del eqn, operands
+    return []
+
+
 def _of(function: Callable[..., Value]) -> Rule:
     """Returns the rule of a primitive whose results depend only on its operands."""
 
@@ -349,11 +355,13 @@ _OTHERS: dict[str, Rule] = {
     "cummax": _cumulative(pair.maximum, -math.inf),
     "cummin": _cumulative(pair.minimum, math.inf),
     "cumprod": _cumulative(pair.multiply, 1),
+    "dce_sink": _nothing,
     "device_put": _as_they_are,
     "dot_general": _bilinear,
     "empty": _empty,
     "empty2": _empty,
     "fft": _fft,
+    "inspect_sharding": _nothing,
     "integer_pow": _integer_power,
     "iota": _iota,
     "layout_constraint": _as_they_are,
