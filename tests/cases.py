@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import random
 import zlib
-from collections import Counter
 
 
 def share_of(text: str) -> int:
@@ -34,18 +33,17 @@ def some_cases(names: list[str], share: int) -> tuple[list[str], list[str]]:
     def is_chosen(name: str) -> bool:
         return zlib.crc32(name.encode()) % share == 0 or _is_cell(name)
 
-    chosen = Counter(_test_of(name) for name in names if is_chosen(name))
+    has_case = {_test_of(name) for name in names if is_chosen(name)}
     kept = []
     for name in names:
-        test = _test_of(name)
-        if is_chosen(name) or not chosen[test]:
-            chosen[test] += 1
+        if is_chosen(name) or _test_of(name) not in has_case:
+            has_case.add(_test_of(name))
             kept.append(name)
     return kept, sorted(set(names) - set(kept))
 
 
 def shuffled(names: list[str], seed: int) -> list[str]:
-    """The cases in another order: files, and the cases of each file. Cells of the matrix stay last.
+    """The cases in another order: files, and the cases of each file. Cells of the matrix come last.
 
     A file stays together, as what its tests import and compile is shared.
     """

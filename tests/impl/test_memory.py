@@ -61,7 +61,7 @@ def test_shapes_of_one_function_are_forgotten(monkeypatch):
 
 
 def lax_only(x):
-    """Functions of jax.numpy are jitted, and JAX keeps their traces by itself."""
+    """Uses jax.lax only: JAX keeps the traces of jax.numpy's functions, which are jitted."""
     x = jax.lax.broadcast_in_dim(x, (3, *x.shape), (1,))
     return jax.lax.reshape(jax.lax.sin(x), (x.size,))
 

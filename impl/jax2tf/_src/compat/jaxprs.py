@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def trace_context() -> Hashable:
     """The JAX configuration that changes a trace (x64, default precision, ...).
 
-    The configuration is part of the key of jit's cache. No public name gives the whole of it.
+    jax.jit traces again when it changes. JAX has no public name for all of it.
     """
     return _jax_config.trace_context()
 
