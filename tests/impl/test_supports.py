@@ -98,7 +98,7 @@ def test_what_passes_in_part_comes_with_the_reason_and_what_to_do(run):
         ),
         (
             "jnp.cumsum --dtype float32 --target litert",
-            "jax.numpy.cumsum of float32 in litert: yes: 1 use give JAX's result",
+            "jax.numpy.cumsum of float32 in litert: yes: 1 use gives JAX's result",
         ),
     ],
 )
@@ -124,13 +124,25 @@ def test_without_a_dtype_and_a_target_all_are_told(run):
     assert status == 0
     lines = said.splitlines()
     assert lines[0] == "cumsum"
-    litert = lines.index(next(line for line in lines if line.startswith("  litert (seen: ")))
-    assert lines[litert + 1 : litert + 4] == [
-        "    in part: 1 of 3 uses give JAX's result; 1 more did not run: bfloat16",
+    litert = lines.index("  litert")
+    assert lines[litert + 1 : litert + 5] == [
         "    yes: float32",
+        "    in part: 1 of 3 uses give JAX's result; 1 more did not run: bfloat16",
         "    not run: int32",
+        "",
     ]
-    assert f"  why (litert): {REASON} (mismatch)" in lines
+    why = lines[lines.index("Why") : lines.index("Seen")]
+    assert f"  (litert): {REASON} (mismatch)" in why
+
+
+def test_columns_with_one_answer_or_one_run_stand_together(run):
+    _, said = run("cumsum")
+    lines = said.splitlines()
+    answers, seen = lines[: lines.index("Why")], lines[lines.index("Seen") + 1 :]
+    heads = [line.strip() for line in answers[1:] if line and not line.startswith("    ")]
+    every = [column for columns in supports._COLUMNS.values() for column in columns]
+    assert sorted(", ".join(heads).split(", ")) == sorted(every)
+    assert len(seen) == len({line.partition(": ")[2] for line in seen})
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,15 @@ import dataclasses
 import difflib
 import importlib.resources
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from jax2tf._src.explain import known
 from jax2tf._src.explain.report import Limitation
 from jax2tf._src.targets.by_name import TARGETS
 from jax2tf._src.util.lru import cached
+
+_T = TypeVar("_T", bound=Hashable)
 
 FILE = importlib.resources.files("jax2tf._src.explain") / "support.json"
 
@@ -50,6 +52,10 @@ _FIXED = {
 }
 
 
+# What an answer begins with, the best first.
+_ANSWERS = ("yes", "in part", "no", "no gradient", "not in JAX", "not stored", "not run")
+
+
 @dataclasses.dataclass(frozen=True)
 class Support:
     """What is known of one primitive and dtype in one column.
@@ -81,10 +87,10 @@ class Support:
         if self.words:
             return self.words
         if self.is_whole:
-            return f"yes: {_uses(self.asked)} give JAX's result"
+            return f"yes: {_uses_give(self.asked)} JAX's result"
         left = f"; {self.asked - self.ran} more did not run" if self.ran < self.asked else ""
         begin = "in part" if self.passed else "no"
-        return f"{begin}: {self.passed} of {_uses(self.ran)} give JAX's result{left}"
+        return f"{begin}: {self.passed} of {_uses_give(self.ran)} JAX's result{left}"
 
 
 def answer(name: str, dtype: str | None = None, targets: Sequence[str] = ()) -> str:
@@ -111,7 +117,7 @@ def answer(name: str, dtype: str | None = None, targets: Sequence[str] = ()) -> 
     found = [s for d in dtypes for t in targets or _COLUMNS for s in _supports(known_name, d, t)]
     if dtype and targets:
         return "\n".join(_told(known_name, dtypes[0], found))
-    return "\n".join([known_name, *_grouped(found), *_reasons(known_name, found)])
+    return "\n".join(_overview(known_name, found))
 
 
 def _told(name: str, dtype: str, found: Sequence[Support]) -> list[str]:
@@ -121,7 +127,7 @@ def _told(name: str, dtype: str, found: Sequence[Support]) -> list[str]:
         where = support.target if support.target == support.column else support.column
         lines.append(f"{name} of {dtype} in {where}: {support}")
         lines.append(f"  seen: {_seen(support.column)}")
-    lines += _reasons(name, found)
+    lines += [f"  why {reason}" for reason in _reasons(name, found)]
     for support in found:
         if not support.is_whole:
             lines += [f"  do: {remedy}" for remedy in _remedies(support)]
@@ -129,34 +135,54 @@ def _told(name: str, dtype: str, found: Sequence[Support]) -> list[str]:
     return lines
 
 
-def _grouped(found: Sequence[Support]) -> list[str]:
-    """A line for each column and answer, with the dtypes of which it is the answer."""
-    groups: dict[str, dict[str, list[str]]] = {}
-    for support in found:
-        kind = support.words or ("yes" if support.is_whole else "")
-        of_column = groups.setdefault(support.column, {})
-        of_column.setdefault(kind or str(support), []).append(support.dtype)
-    lines = []
-    for column, kinds in groups.items():
-        lines.append(f"  {column} (seen: {_seen(column)})")
-        lines += [f"    {kind}: {', '.join(dtypes)}" for kind, dtypes in kinds.items()]
+def _overview(name: str, found: Sequence[Support]) -> list[str]:
+    """The answer about several dtypes: what each column takes, why not, and when it was seen.
+
+    Columns with the same answer stand together.
+    """
+    columns = dict.fromkeys(support.column for support in found)
+    answers = {
+        column: tuple(_answers(s for s in found if s.column == column)) for column in columns
+    }
+    seen = {column: _seen(column) for column in columns}
+    lines = [name]
+    for words, same in _grouped_by(answers).items():
+        lines += ["", f"  {', '.join(same)}", *(f"    {line}" for line in words)]
+    reasons = _reasons(name, found)
+    lines += ["", "Why", *(f"  {line}" for line in reasons)] if reasons else []
+    lines += ["", "Seen", *(f"  {', '.join(s)}: {words}" for words, s in _grouped_by(seen).items())]
     return lines
 
 
+def _answers(found: Iterable[Support]) -> list[str]:
+    """A line for each answer, with the dtypes of which it is the answer, the best first."""
+    dtypes: dict[str, list[str]] = {}
+    for support in found:
+        kind = support.words or ("yes" if support.is_whole else str(support))
+        dtypes.setdefault(kind, []).append(support.dtype)
+    kinds = sorted(dtypes, key=lambda kind: _ANSWERS.index(kind.partition(":")[0]))
+    return [f"{kind}: {', '.join(dtypes[kind])}" for kind in kinds]
+
+
+def _grouped_by(words: Mapping[str, _T]) -> dict[_T, list[str]]:
+    """The keys by what they have, in their order."""
+    groups: dict[_T, list[str]] = {}
+    for key, value in words.items():
+        groups.setdefault(value, []).append(key)
+    return groups
+
+
 def _reasons(name: str, found: Iterable[Support]) -> list[str]:
-    """The ledger's reasons for what does not pass, each once."""
-    lines: dict[str, None] = {}
+    """The ledger's reasons for what does not pass, each once, with the targets that have it."""
+    targets: dict[str, dict[str, None]] = {}
     for support in found:
         if support.words or support.passed == support.ran:
             continue
         entries = _limitations(name, support)
-        for entry in entries:
-            lines[f"  why ({support.target}): {entry.reason} ({entry.expect})"] = None
-        if not entries:
-            lines[
-                f"  why ({support.target}): the row that is kept failed; no reason is declared"
-            ] = None
-    return list(lines)
+        words = [f"{entry.reason} ({entry.expect})" for entry in entries]
+        for reason in words or ["the row that is kept failed; no reason is declared"]:
+            targets.setdefault(reason, {})[support.target] = None
+    return [f"({', '.join(of)}): {reason}" for reason, of in targets.items()]
 
 
 def _limitations(name: str, support: Support) -> list[Limitation]:
@@ -258,8 +284,8 @@ def names() -> list[str]:
     return list(_data()["uses"])
 
 
-def _uses(count: int) -> str:
-    return f"{count} use" if count == 1 else f"{count} uses"
+def _uses_give(count: int) -> str:
+    return f"{count} use gives" if count == 1 else f"{count} uses give"
 
 
 @cached
