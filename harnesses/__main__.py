@@ -17,7 +17,7 @@ from harnesses.engine.options import TargetError, add_options, selection
 from harnesses.harness import Arg, Harness, all_harnesses
 from limitations.ledger import load_gap_reasons
 
-_MATRIX = Path(__file__).parent.parent / "tests" / "test_matrix.py"
+_MATRIX = Path(__file__).parent / "engine" / "test_matrix.py"
 
 
 _WORKERS = (
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
 
     # What TensorFlow logs in C++ comes as an exception too where it matters.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    root = str(_MATRIX.parent.parent)
+    root = str(Path(__file__).parents[1])
     # Workers are new processes: they find the implementation where this one does.
     os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, sys.path)])
     if options.ray is not None:

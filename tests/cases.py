@@ -60,7 +60,7 @@ def shuffled(names: list[str], seed: int) -> list[str]:
 
 
 def _is_cell(name: str) -> bool:
-    return name.startswith("tests/test_matrix.py::")
+    return name.startswith("harnesses/engine/test_matrix.py::")
 
 
 def _test_of(name: str) -> str:

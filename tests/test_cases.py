@@ -9,7 +9,7 @@ from tests.cases import share_of, shuffled, some_cases
 
 MANY = [f"tests/impl/test_dims.py::test_values[{case}]" for case in range(90)]
 ONE = "tests/impl/test_dims.py::test_one"
-CELLS = [f"tests/test_matrix.py::test_cell[{case}]" for case in range(9)]
+CELLS = [f"harnesses/engine/test_matrix.py::test_cell[{case}]" for case in range(9)]
 
 
 def test_a_third_of_the_cases_of_a_test_and_all_cells():
