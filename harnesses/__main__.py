@@ -12,6 +12,7 @@ import jax
 from rich.console import Console
 from rich.table import Table
 
+from harnesses.cell import place
 from harnesses.cell.pipes import CommandConsole, RunConsole, exit_with
 from harnesses.engine.options import TargetError, add_options, selection
 from harnesses.harness import Arg, Harness, all_harnesses
@@ -83,7 +84,7 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
 
     # What TensorFlow logs in C++ comes as an exception too where it matters.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    root = str(Path(__file__).parents[1])
+    root = str(place.ROOT)
     # Workers are new processes: they find the implementation where this one does.
     os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, sys.path)])
     if options.ray is not None:
@@ -97,7 +98,7 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
             f"--rootdir={root}",
             # The hooks alone: what the other tests need, this run does not have to import.
             "--noconftest",
-            "-pharnesses.engine.plugin",
+            f"-p{place.PREFIX}harnesses.engine.plugin",
             "-pno:terminal",
             "-oaddopts=--import-mode=importlib",
             "-pno:cacheprovider",

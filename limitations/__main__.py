@@ -6,14 +6,14 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from harnesses.cell import journal
+from harnesses.cell import journal, place
 from harnesses.cell.journal import ResultsError
 from harnesses.cell.names import DEFAULT_IMPLEMENTATION
 from harnesses.cell.pipes import exit_with
 from harnesses.harness import CONVERT, DIRECTIONS, all_harnesses, harnesses_elsewhere
 from limitations import tolerances
 from limitations.check import check
-from limitations.ledger import LedgerError, Limitation, folder_of, load, load_uncovered
+from limitations.ledger import FOLDER, LedgerError, Limitation, folder_of, load, load_uncovered
 from limitations.update import update, words_of, write
 
 
@@ -72,6 +72,13 @@ def update_(options: argparse.Namespace) -> int:
     """Rewrites the entries that the results contradict, and adds those that they call for; tightens
     the tolerances of what passes.
     """
+    if not place.IS_CHECKOUT and options.ledger.is_relative_to(FOLDER):
+        print(
+            f"{options.ledger} came with the judge and is not rewritten. Give a folder of your own "
+            f"by --ledger, such as {place.LEDGERS / options.ledger.name}",
+            file=sys.stderr,
+        )
+        return 1
     rows = [row for path in options.results for row in journal.read(path)]
     limitations = load(options.ledger, options.direction)
     harnesses = all_harnesses(direction=options.direction)
@@ -82,7 +89,7 @@ def update_(options: argparse.Namespace) -> int:
         with_reason(entry, options.reason or (words_of(entry, rows) if speaks else ""))
         for entry in new
     ]
-    options.ledger.mkdir(exist_ok=True)
+    options.ledger.mkdir(parents=True, exist_ok=True)
     changed = write(options.ledger, staying, new, options.direction)
     if options.direction == CONVERT:
         whole = tolerances.whole_primitives(rows, harnesses)

@@ -12,6 +12,7 @@ from typing import Any
 import jax.numpy as jnp
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from harnesses.cell import place
 from harnesses.cell.names import (
     ASKED_MODES,
     CALL_TF_MODES,
@@ -158,13 +159,18 @@ class Limitation:
 
 
 def folder_of(impl: str | None, given: str | Path | None = None) -> Path:
-    """The folder of an implementation's ledger: the one given, or its own in `limitations/`.
+    """The folder of an implementation's ledger: the one given, or its own in `place.LEDGERS`.
+
+    Where it has none there, the one that the judge brought along.
 
     One that nobody has begun is not there, and its ledger is empty.
     """
     if given is not None:
         return Path(given)
-    return FOLDER if impl in (None, DEFAULT_IMPLEMENTATION) else FOLDER / str(impl)
+    if impl in (None, DEFAULT_IMPLEMENTATION):
+        return FOLDER
+    own, shipped = place.LEDGERS / str(impl), FOLDER / str(impl)
+    return shipped if shipped.is_dir() and not own.is_dir() else own
 
 
 def load(

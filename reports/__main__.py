@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from harnesses.cell import place
 from harnesses.cell.pipes import CommandConsole, exit_with
 from reports.results import ResultsError
 
@@ -31,6 +32,8 @@ COMMANDS = {
     "mutation": "whether the tests notice faults that are planted in the code",
     "planted": "whether the matrix notices faults of one dtype, value, axis or edge",
 }
+# Those that read runs of any converter, and no table of this project's.
+OF_ANY_RUN = ("summary", "html", "costs", "merge", "diff", "versions", "culprits", "beside")
 # Modules of reports.benchmarks.
 BENCHMARKS = {
     "bench": "the converter beside jax.jit, in time and in graph nodes",
@@ -49,7 +52,7 @@ def main(arguments: list[str] | None = None, console: Console | None = None) -> 
     parser = argparse.ArgumentParser(prog="python -m reports", description=__doc__)
     subparsers = parser.add_subparsers(dest="command", required=True)
     # A command's module is imported when it is asked for: some of them need TensorFlow.
-    for name, purpose in (COMMANDS | BENCHMARKS).items():
+    for name, purpose in commands().items():
         subparser = subparsers.add_parser(name, help=purpose, description=purpose)
         if name in arguments[:1]:
             _module(name).add_arguments(subparser)
@@ -63,8 +66,17 @@ def main(arguments: list[str] | None = None, console: Console | None = None) -> 
         return 2
 
 
+def commands() -> dict[str, str]:
+    """The commands that there are: those about this project's own tables need its repository."""
+    if place.IS_CHECKOUT:
+        return COMMANDS | BENCHMARKS
+    return {name: COMMANDS[name] for name in OF_ANY_RUN}
+
+
 def _module(command: str) -> Any:
-    package = "reports.benchmarks" if command in BENCHMARKS else "reports"
+    package = f"{place.PREFIX}reports"
+    if command in BENCHMARKS:
+        package += ".benchmarks"
     return importlib.import_module(f"{package}.{command}")
 
 

@@ -15,12 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from harnesses.cell import place
 from harnesses.cell.rows import CELL_FIELDS, NEEDED, UNKNOWN, Row
 
 # What a run was asked for; see `harnesses.engine.request`.
 Request = dict[str, Any]
 
-FOLDER = Path(__file__).parents[2] / "reports" / "results"
+FOLDER = place.RESULTS
 RUNS = "runs"
 
 

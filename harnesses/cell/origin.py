@@ -15,10 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from harnesses.cell import place
+
 KEYS = ("date", "commit")
 UNKNOWN = "unknown"
 
-_ROOT = Path(__file__).parents[2]
 # The name of a run's file begins with its day.
 _DAY = re.compile(r"(\d{4})(\d{2})(\d{2})-\d{6}-")
 
@@ -32,7 +33,7 @@ def now() -> dict[str, str]:
 
 
 @functools.cache
-def commit(root: Path = _ROOT) -> str:
+def commit(root: Path = place.ROOT) -> str:
     """The short hash of the checkout, with `, changed` if tracked files differ from it."""
     short = _git(root, "rev-parse", "--short", "HEAD")
     if not short:

@@ -47,6 +47,7 @@ COLUMNS = (
     "python",
     "processor",  # which of PROCESSOR_FEATURES it has
     "impl",
+    "database",  # the version of the harnesses
     "impl_versions",  # of a converter that does not end in TensorFlow: what it is made of
 )
 

@@ -1,10 +1,10 @@
 """The engine: pytest hooks that run cells as test items.
 
-`tests/conftest.py` takes these hooks, so `pytest harnesses/engine/test_matrix.py` and `python -m harnesses
-run` (which calls pytest) are the same run. Each process puts the row of a cell into the run's file
-as soon as it has it. With `-n` pytest-xdist spreads the cells over worker
-processes; a worker that dies, or that the watchdog ends, costs the one cell that it was running,
-and one that has grown too large is replaced at the cost of none.
+`tests/conftest.py` takes these hooks, so `pytest harnesses/engine/test_matrix.py` and `python -m
+harnesses run` (which calls pytest) are the same run. Each process puts the row of a cell into the
+run's file as soon as it has it. With `-n` pytest-xdist spreads the cells over worker processes; a
+worker that dies, or that the watchdog ends, costs the one cell that it was running, and one that
+has grown too large is replaced at the cost of none.
 """
 
 import textwrap

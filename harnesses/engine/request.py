@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from harnesses.cell import origin
+from harnesses.cell import origin, place
 from harnesses.cell.journal import Request, ResultsError, request_of, stopped
 from harnesses.cell.names import JAX_SIDE
 from harnesses.engine import shards
@@ -21,8 +21,6 @@ from harnesses.engine.converters import module_of
 from harnesses.engine.options import environment, run_command, selection
 from harnesses.engine.versions import versions
 from limitations.ledger import all_files, folder_of
-
-_ROOT = Path(__file__).parents[2]
 
 
 def request(options: Any, cells: int) -> Request:
@@ -38,8 +36,8 @@ def request(options: Any, cells: int) -> Request:
         "code": {
             "the judge": _digest(
                 [
-                    *(_ROOT / "harnesses").rglob("*.py"),
-                    *(_ROOT / "limitations").glob("*.py"),
+                    *(place.ROOT / "harnesses").rglob("*.py"),
+                    *(place.ROOT / "limitations").glob("*.py"),
                     shards.FILE,
                 ]
             ),

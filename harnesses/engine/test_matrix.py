@@ -1,8 +1,11 @@
 """The matrix: one test item a cell. `python -m harnesses run` runs this file."""
 
+from collections.abc import Callable
+
 import pytest
 
 from harnesses.cell.cells import Cell
+from harnesses.cell.rows import Row
 from harnesses.engine.plugin import MATRIX, run_cell
 
 
@@ -11,5 +14,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("cell", cells.values(), ids=cells.keys())
 
 
-def test_cell(cell: Cell, pytestconfig: pytest.Config, record_property) -> None:
+def test_cell(
+    cell: Cell, pytestconfig: pytest.Config, record_property: Callable[[str, Row], None]
+) -> None:
     run_cell(pytestconfig, cell, record_property)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jax
 
+from harnesses.cell import place
 from harnesses.cell.rows import PROCESSOR_FEATURES, Row
 from harnesses.engine.converters import converter, is_converter
 
@@ -22,6 +23,7 @@ def versions(impl: str | None) -> Row:
         "python": platform.python_version(),
         "processor": processor(),
         "impl": impl,
+        "database": place.VERSION,
     }
     return run | {"impl_versions": converter(impl).versions()} if impl and direct else run
 

@@ -6,13 +6,15 @@ from types import ModuleType
 
 import jax
 
+from harnesses.cell import place
 from harnesses.harness.definition import CONVERT, Harness
 from harnesses.harness.families import harnesses_of_builders
 
+_PACKAGE = f"{place.PREFIX}harnesses"
 # What lies beside the families; the harnesses of other directions, which need TensorFlow, are
 # imported on demand.
 _NO_FAMILIES = frozenset(
-    f"harnesses.{name}"
+    f"{_PACKAGE}.{name}"
     for name in ("__main__", "call_tf", "cell", "engine", "harness", "probes", "substrates")
 )
 
@@ -24,7 +26,7 @@ def all_harnesses(
 
     By default of the running JAX; with None of all versions.
     """
-    package = "harnesses" if direction == CONVERT else f"harnesses.{direction}"
+    package = _PACKAGE if direction == CONVERT else f"{_PACKAGE}.{direction}"
     _import_modules(importlib.import_module(package))
     every = [h for h in harnesses_of_builders() if h.direction == direction]
     return [h for h in every if jax_version is None or h.runs_on(jax_version)]

@@ -79,7 +79,7 @@ def probed(
 
 
 def _command(target: str) -> list[str]:
-    return [sys.executable, "-m", "harnesses.probes.worker", target]
+    return [sys.executable, "-m", f"{__package__}.worker", target]
 
 
 def _by_use(asked: Sequence[Ask], outcomes: Sequence[str | None]) -> dict[str, dict[str, str]]:

@@ -9,16 +9,16 @@ import numpy as np
 from harnesses.cell.cells import Cell
 from harnesses.cell.outcomes import INAPPLICABLE
 from harnesses.cell.rows import Row
-from harnesses.engine.converters import converter
+from harnesses.engine.converters import Converter, converter
 from harnesses.engine.judge import Judge, phase
 
 
 class ConverterJudge(Judge):
     """Runs cells against one converter."""
 
-    def __init__(self, impl: str):
+    def __init__(self, impl: str | type[Converter]):
         super().__init__(None)
-        self._converter = converter(impl)()
+        self._converter = (converter(impl) if isinstance(impl, str) else impl)()
 
     def _observe(self, cell: Cell) -> Row:
         declined = self._converter.declines(cell.harness)
