@@ -12,10 +12,9 @@ import jax
 from rich.console import Console
 from rich.table import Table
 
-from harnesses.cell import place
 from harnesses.cell.pipes import CommandConsole, RunConsole, exit_with
 from harnesses.engine.options import TargetError, add_options, selection
-from harnesses.harness import Arg, Harness, all_harnesses
+from harnesses.harness import Arg, Harness, all_harnesses, place
 from limitations.ledger import load_gap_reasons
 
 _MATRIX = Path(__file__).parent / "engine" / "test_matrix.py"

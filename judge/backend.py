@@ -25,7 +25,7 @@ _COMMAND = re.compile(rf"python -m ({_NAMES})\b")
 
 _INIT = '''"""A conformance suite for converters from JAX."""
 
-from jax2tf_judge.harnesses.cell.place import VERSION as __version__
+from jax2tf_judge.harnesses.harness.place import VERSION as __version__
 from jax2tf_judge.harnesses.engine.converters import Converter
 from jax2tf_judge.harnesses.engine.suite import Suite
 

@@ -6,11 +6,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from harnesses.cell import journal, place
+from harnesses.cell import journal
 from harnesses.cell.journal import ResultsError
 from harnesses.cell.names import DEFAULT_IMPLEMENTATION
 from harnesses.cell.pipes import exit_with
-from harnesses.harness import CONVERT, DIRECTIONS, all_harnesses, harnesses_elsewhere
+from harnesses.harness import CONVERT, DIRECTIONS, all_harnesses, harnesses_elsewhere, place
 from limitations import tolerances
 from limitations.check import check
 from limitations.ledger import FOLDER, LedgerError, Limitation, folder_of, load, load_uncovered

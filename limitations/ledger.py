@@ -12,7 +12,6 @@ from typing import Any
 import jax.numpy as jnp
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from harnesses.cell import place
 from harnesses.cell.names import (
     ASKED_MODES,
     CALL_TF_MODES,
@@ -31,7 +30,7 @@ from harnesses.cell.names import (
     TRANSFORMED_MODES,
 )
 from harnesses.cell.rows import PARAMS_SEPARATOR, PROCESSOR_FEATURES, Row
-from harnesses.harness import CALL_TF, CONVERT, SUBSTRATES
+from harnesses.harness import CALL_TF, CONVERT, SUBSTRATES, place
 
 FOLDER = Path(__file__).parent
 # Primitives of JAX that no harness asks about, with the reason; no file of limitations.

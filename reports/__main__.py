@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from harnesses.cell import place
 from harnesses.cell.pipes import CommandConsole, exit_with
+from harnesses.harness import place
 from reports.results import ResultsError
 
 COMMANDS = {

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harnesses.cell import place
 from harnesses.cell.rows import CELL_FIELDS, NEEDED, UNKNOWN, Row
+from harnesses.harness import place
 
 # What a run was asked for; see `harnesses.engine.request`.
 Request = dict[str, Any]

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harnesses.cell import place
+from harnesses.harness import place
 
 KEYS = ("date", "commit")
 UNKNOWN = "unknown"

@@ -17,15 +17,11 @@ from typing import Any
 from harnesses.cell import journal
 from harnesses.cell.cells import Cell
 from harnesses.cell.journal import Journal
+from harnesses.cell.modes import MODES
 from harnesses.cell.names import (
-    CONSUMER_MODES,
     DEFAULT_IMPLEMENTATION,
     DEFAULT_LOWERINGS,
-    DIRECT,
     JAX_SIDE,
-    MESH_MODES,
-    TRANSFORMED_MODES,
-    UNDER_MODES,
 )
 from harnesses.cell.outcomes import INAPPLICABLE
 from harnesses.cell.rows import Row, row_of
@@ -38,9 +34,7 @@ from harnesses.engine.transformations import TransformedJudge
 from harnesses.engine.versions import versions
 from harnesses.engine.watchdog import Watchdog
 from harnesses.harness import (
-    CALL_TF,
     CONVERT,
-    SUBSTRATES,
     Harness,
     all_harnesses,
     harnesses_elsewhere,
@@ -92,7 +86,7 @@ class Matrix:
         self._tolerances = tolerances.load(folder) if direction == CONVERT else []
         self._uncovered = ledger.load_uncovered(options.ledger and Path(options.ledger))
         self._index = LedgerIndex(self._limitations)
-        self._transforming: dict[type[Judge], Judge] = {}
+        self._judges: dict[Any, Judge | TransformedJudge] = {}
         self._earlier = 0  # cells that an earlier part of the run has done
         if file is None and options.resume:
             file = str(request.stopped_run(options, journal.FOLDER / journal.RUNS))
@@ -228,48 +222,11 @@ class Matrix:
         return all_harnesses(direction=self.selection.direction)
 
     def _judge_of(self, mode: str) -> Judge | TransformedJudge:
-        if mode in MESH_MODES:
-            from harnesses.engine import meshes  # imports TensorFlow
-
-            kind = meshes.JUDGES[mode]
-            if kind not in self._transforming:
-                self._transforming[kind] = kind(self.impl)
-            return self._transforming[kind]
-        if mode in UNDER_MODES:
-            return self._under
-        if mode in TRANSFORMED_MODES:
-            from harnesses.engine.transformed import JUDGES  # imports TensorFlow
-
-            # Modes that share a judge share JAX's result.
-            kind = JUDGES[mode]
-            if kind not in self._transforming:
-                self._transforming[kind] = kind(self.impl)
-            return self._transforming[kind]
-        if mode in CONSUMER_MODES:
-            from harnesses.engine.consumers.judge import ConsumerJudge  # imports TensorFlow
-
-            return ConsumerJudge(self.impl, mode)
-        return self._judge
-
-    @functools.cached_property
-    def _under(self) -> TransformedJudge:
-        return TransformedJudge(self._judge)
-
-    @functools.cached_property
-    def _judge(self) -> Judge:
-        if self.selection.direction == CALL_TF:
-            from harnesses.engine.call_tf import CallTfJudge  # imports TensorFlow
-
-            return CallTfJudge(self.impl)
-        if self.selection.direction == SUBSTRATES:
-            from harnesses.engine.substrates import SubstrateJudge  # imports TensorFlow
-
-            return SubstrateJudge(self.impl)
-        if self.impl is not None and self.selection.side == DIRECT:
-            from harnesses.engine.converters.judge import ConverterJudge
-
-            return ConverterJudge(self.impl)
-        return Judge(self.impl)
+        """The judge of a mode. Modes that share a judge share JAX's results."""
+        kind = MODES[self.selection.direction, mode].judge_class()
+        if kind not in self._judges:
+            self._judges[kind] = kind(self.impl)
+        return self._judges[kind]
 
     @functools.cached_property
     def _versions(self) -> Row:

@@ -11,7 +11,7 @@ one device is inapplicable in both.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -20,7 +20,6 @@ from jax.extend import core as jex_core
 from jax.sharding import PartitionSpec
 
 from harnesses.cell.cells import Cell
-from harnesses.cell.names import DTENSOR, PARTITIONED_NATIVE
 from harnesses.engine import graphs, modes
 from harnesses.engine.compare import Comparison
 from harnesses.engine.judge import Inapplicable, Judge, phase
@@ -95,12 +94,6 @@ class DTensorJudge(Judge):
             # A call makes the graph, and DTensor spreads its ops when it first runs.
             with phase("run"):
                 return jax.tree.map(modes.whole, converted(*args))
-
-
-JUDGES: Mapping[str, type[Judge]] = {
-    DTENSOR: DTensorJudge,
-    PARTITIONED_NATIVE: PartitionedNativeJudge,
-}
 
 
 # --- Modules ---------------------------------------------------------------------------------

@@ -13,13 +13,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from harnesses.cell import origin, place
+from harnesses.cell import origin
 from harnesses.cell.journal import Request, ResultsError, request_of, stopped
 from harnesses.cell.names import JAX_SIDE
 from harnesses.engine import shards
 from harnesses.engine.converters import module_of
 from harnesses.engine.options import environment, run_command, selection
 from harnesses.engine.versions import versions
+from harnesses.harness import place
 from limitations.ledger import all_files, folder_of
 
 

@@ -26,12 +26,13 @@ import numpy as np
 from jax import lax
 
 from harnesses.cell.cells import Cell
+from harnesses.cell.modes import MODES
 from harnesses.cell.names import DIRECT
 from harnesses.cell.outcomes import INAPPLICABLE
 from harnesses.cell.rows import Row
-from harnesses.engine.judge import Judge
+from harnesses.engine.converters import is_converter
 from harnesses.engine.vjps import GRADIENT_ULPS, vjp_of
-from harnesses.harness import Harness
+from harnesses.harness import CONVERT, Harness
 
 _EXAMPLES = 3
 # Of a jacobian, which has the size of the results times that of the arguments.
@@ -39,10 +40,11 @@ _LARGEST = 1 << 18
 
 
 class TransformedJudge:
-    """Runs cells in one of these modes, through the judge of the plain ones."""
+    """Runs cells in these modes, through the judge of the plain ones."""
 
-    def __init__(self, judge: Judge):
-        self._judge = judge
+    def __init__(self, impl: str):
+        direct = is_converter(impl)
+        self._judge = MODES[CONVERT, DIRECT if direct else "graph"].judge_class()(impl)
 
     def run(self, cell: Cell) -> Row:
         """As `Judge.run`."""

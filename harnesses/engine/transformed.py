@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 from harnesses.cell.cells import Cell
-from harnesses.cell.names import GRADIENT, GRADIENT_MODES, POLY, SAVED_GRADIENT
+from harnesses.cell.names import GRADIENT, GRADIENT_MODES, SAVED_GRADIENT
 from harnesses.engine import derivatives, modes
 from harnesses.engine.compare import Comparison, compare
 from harnesses.engine.judge import Inapplicable, Judge, phase
@@ -122,12 +122,6 @@ class PolyJudge(Judge):
             for batch in zip(args, expected, actual, strict=True)
         ]
         return max(comparisons, key=_severity)
-
-
-JUDGES: Mapping[str, type[Judge]] = {
-    **dict.fromkeys(_MODES, GradientJudge),
-    POLY: PolyJudge,
-}
 
 
 # --- Batches ---------------------------------------------------------------------------------

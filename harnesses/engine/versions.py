@@ -7,9 +7,9 @@ from pathlib import Path
 
 import jax
 
-from harnesses.cell import place
 from harnesses.cell.rows import PROCESSOR_FEATURES, Row
 from harnesses.engine.converters import converter, is_converter
+from harnesses.harness import place
 
 _CPUINFO = Path("/proc/cpuinfo")
 

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import jax
 
-from harnesses.cell import place
+from harnesses.harness import place
 from harnesses.harness.definition import CONVERT, Harness
 from harnesses.harness.families import harnesses_of_builders
 

@@ -9,21 +9,26 @@ import tensorflow as tf
 
 from harnesses.cell.cells import Cell
 from harnesses.cell.names import SAVEDMODEL
+from harnesses.cell.rows import Row
 from harnesses.engine import consumers
 from harnesses.engine.consumers.graph import graph_of
 from harnesses.engine.judge import Judge, phase
 
 
 class ConsumerJudge(Judge):
-    """Runs cells of one engine."""
+    """Runs cells of the engines, whose names are the modes."""
 
-    def __init__(self, impl: str | None, mode: str):
+    def __init__(self, impl: str | None):
         super().__init__(impl)
-        self._engine = consumers.engine(mode)
-        self._mode = mode
+        self._engine: Any = None
         # TensorFlow collects garbage at each SavedModel, in which it would look at all that is
         # imported: that takes longer than most conversions.
         gc.freeze()
+
+    def run(self, cell: Cell) -> Row:
+        """As `Judge.run`."""
+        self._engine = consumers.engine(cell.mode)
+        return super().run(cell)
 
     def _run(self, cell: Cell, args: tuple) -> Any:
         harness = cell.harness
@@ -38,9 +43,9 @@ class ConsumerJudge(Judge):
         return jax.tree.unflatten(graph.tree, results)
 
     def _converted(self, cell: Cell) -> Any:
-        if self._mode == SAVEDMODEL:
+        if cell.mode == SAVEDMODEL:
             return self._adapter.convert(cell.harness.fun, cell.lowering)
-        return self._adapter.convert_for(cell.harness.fun, self._mode)
+        return self._adapter.convert_for(cell.harness.fun, cell.mode)
 
     def _message_of(self, error: BaseException) -> str:
         return consumers.words_of(error, self._engine)

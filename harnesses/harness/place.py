@@ -10,7 +10,7 @@ from pathlib import Path
 # Beside `harnesses` stand `limitations` and `reports`.
 ROOT = Path(__file__).parents[2]
 # What stands before the names of the three packages: "jax2tf_judge." in the wheel.
-PREFIX = __name__.removesuffix("harnesses.cell.place")
+PREFIX = __name__.removesuffix("harnesses.harness.place")
 IS_CHECKOUT = not PREFIX
 # Where runs put their rows: an installed package is no place for these.
 RESULTS = ROOT / "reports" / "results" if IS_CHECKOUT else Path.cwd() / "judge_results"
