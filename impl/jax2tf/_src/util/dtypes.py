@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from jax2tf._src.api.errors import UnsupportedDtypeError
-from jax2tf._src.util.lazy_imports import tf
+from jax2tf._src.util.lazy_imports import classes, tf
 from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Aval, Dim
 
@@ -224,7 +224,7 @@ def jax_dtype(val: object) -> np.dtype:
 
 def is_tensor(val: object) -> TypeGuard[tf.Tensor | tf.Variable]:
     """Whether `val` is a tf.Tensor or a tf.Variable."""
-    return isinstance(val, (tf.Tensor, tf.Variable))
+    return isinstance(val, classes("Tensor", "Variable"))
 
 
 @cached
