@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from jax2tf._src.ops import writing
+from jax2tf._src.ops import makers, writing
+from jax2tf._src.ops.makers import OpArgument
 from jax2tf._src.ops.raw_ops import raw
-from jax2tf._src.ops.writing import OpArgument
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.tensors import Computation, Tensor
@@ -28,6 +28,9 @@ def by_tensorflow(name: str) -> Function:
     """The function with this name in `tf`; TensorFlow is imported when it is called."""
 
     def function(*args: OpArgument, **options: OpArgument) -> Any:
+        maker = makers.current()
+        if maker is not None:
+            return maker.function(name, args, options)
         return load()(*args, **options)
 
     load = functools.cache(lambda: operator.attrgetter(name)(tf))
@@ -43,7 +46,8 @@ def _in_graphs(name: str) -> Callable[[Callable[..., OpArgument]], Function]:
 
 def _written_in_graphs(otherwise: Function, written: Callable[..., OpArgument]) -> Function:
     def function(*args: OpArgument, **options: OpArgument) -> Any:
-        result = written(*args, **options) if writing.writes() else None
+        is_written = makers.current() is not None or writing.writes()
+        result = written(*args, **options) if is_written else None
         return otherwise(*args, **options) if result is None else result
 
     function.__doc__ = otherwise.__doc__
@@ -72,7 +76,7 @@ def _binary(name: str, op: str) -> Function:
 
 def _number_like(x: OpArgument, y: OpArgument) -> OpArgument:
     """`x` as a tensor of the dtype of `y`, if it is a number that this dtype holds; else `x`."""
-    if isinstance(x, tf.Tensor) or not isinstance(y, tf.Tensor):
+    if makers.is_tensor(x) or not makers.is_tensor(y):
         return x
     is_number = isinstance(x, int) and not isinstance(x, bool) and not y.dtype.is_bool
     is_float = isinstance(x, float) and (y.dtype.is_floating or y.dtype.is_complex)
@@ -83,7 +87,7 @@ def _reduction(name: str, op: str) -> Function:
     make_op = getattr(raw, op)
 
     def written(x: OpArgument, axis: OpArgument = None, keepdims: bool = False) -> Tensor | None:
-        axes = axis if isinstance(axis, int | tf.Tensor) else _integers(axis)
+        axes = axis if isinstance(axis, int) or makers.is_tensor(axis) else _integers(axis)
         if axes is None or not _are_tensors(x):
             return None
         return make_op(input=x, axis=axes, keep_dims=keepdims)
@@ -144,7 +148,7 @@ def greater_equal(x: OpArgument, y: OpArgument) -> Tensor:
 
 def _in_dtype_of(y: OpArgument, x: OpArgument) -> OpArgument:
     """A number `y` as a tensor of the dtype of `x`: an op takes that of its first operand."""
-    return constant(y, x.dtype) if isinstance(y, int | float) and isinstance(x, tf.Tensor) else y
+    return constant(y, x.dtype) if isinstance(y, int | float) and makers.is_tensor(x) else y
 
 
 @_in_graphs("atan2")
@@ -155,10 +159,10 @@ def atan2(y: OpArgument, x: OpArgument) -> Tensor | None:
 
 @_in_graphs("constant")
 def constant(
-    value: OpArgument, dtype: tf.DType | None = None, shape: OpArgument = None
+    value: OpArgument, dtype: dtypes.DType | None = None, shape: OpArgument = None
 ) -> Tensor | None:
     """tf.constant."""
-    if shape is not None or isinstance(value, tf.Tensor):
+    if shape is not None or makers.current() is not None or makers.is_tensor(value):
         return None
     return writing.write_constant(value, dtype)
 
@@ -171,16 +175,16 @@ def where(condition: OpArgument, x: OpArgument = None, y: OpArgument = None) -> 
 
 
 @_in_graphs("cast")
-def cast(x: OpArgument, dtype: tf.DType | None) -> Tensor | None:
+def cast(x: OpArgument, dtype: dtypes.DType | None) -> Tensor | None:
     """tf.cast between real numbers."""
-    dtype = tf.as_dtype(dtype)
+    dtype = dtype if isinstance(dtype, dtypes.DType) else tf.as_dtype(dtype)
     if not _are_tensors(x) or x.dtype.is_complex or dtype.is_complex:
         return None
     return x if x.dtype == dtype else raw.Cast(x=x, DstT=dtype)
 
 
 @_in_graphs("bitcast")
-def bitcast(input: OpArgument, type: tf.DType | None) -> Tensor | None:
+def bitcast(input: OpArgument, type: dtypes.DType | None) -> Tensor | None:
     """tf.bitcast."""
     return raw.Bitcast(input=input, type=type) if _are_tensors(input) else None
 
@@ -197,7 +201,7 @@ def reshape(tensor: OpArgument, shape: OpArgument) -> Tensor | None:
 @_in_graphs("expand_dims")
 def expand_dims(input: OpArgument, axis: OpArgument) -> Tensor | None:
     """tf.expand_dims at an axis, which may be a tensor."""
-    if not isinstance(axis, int | tf.Tensor) or not _are_tensors(input):
+    if not (isinstance(axis, int) or makers.is_tensor(axis)) or not _are_tensors(input):
         return None
     return raw.ExpandDims(input=input, axis=axis)
 
@@ -223,9 +227,9 @@ def transpose(a: OpArgument, perm: OpArgument = None) -> Tensor | None:
 @_in_graphs("concat")
 def concat(values: OpArgument, axis: OpArgument) -> Tensor | None:
     """tf.concat of at least two tensors along an axis, which may be a tensor."""
-    if not isinstance(axis, int | tf.Tensor) or not isinstance(values, list | tuple):
+    if not (isinstance(axis, int) or makers.is_tensor(axis)):
         return None
-    if len(values) < 2 or not _are_tensors(*values):
+    if not isinstance(values, list | tuple) or len(values) < 2 or not _are_tensors(*values):
         return None
     return raw.ConcatV2(values=values, axis=axis)
 
@@ -256,7 +260,7 @@ def split(
 @_in_graphs("ensure_shape")
 def ensure_shape(x: OpArgument, shape: OpArgument) -> Tensor | None:
     """tf.ensure_shape."""
-    if not isinstance(shape, tf.TensorShape) or not _are_tensors(x):
+    if not hasattr(shape, "is_fully_defined") or not _are_tensors(x):
         return None
     return raw.EnsureShape(input=x, shape=shape)
 
@@ -264,7 +268,7 @@ def ensure_shape(x: OpArgument, shape: OpArgument) -> Tensor | None:
 @_in_graphs("identity")
 def identity(input: OpArgument) -> Tensor | None:
     """tf.identity of an array; only TensorFlow's own handles resources and variants."""
-    is_array = _are_tensors(input) and input.dtype not in (tf.resource, tf.variant)
+    is_array = _are_tensors(input) and input.dtype.name not in ("resource", "variant")
     return raw.Identity(input=input) if is_array else None
 
 
@@ -276,7 +280,7 @@ def gather(
     axis = batch_dims if axis is None else axis
     if not isinstance(axis, int) or not _are_tensors(params, indices):
         return None
-    axis = constant(axis, tf.int32)
+    axis = constant(axis, dtypes.int32)
     return raw.GatherV2(params=params, indices=indices, axis=axis, batch_dims=batch_dims)
 
 
@@ -329,7 +333,7 @@ def computation(body: Callable[..., OpArgument], operands: Sequence[dtypes.DType
 
 
 def _are_tensors(*values: OpArgument) -> bool:
-    return all(isinstance(value, tf.Tensor) for value in values)
+    return all(map(makers.is_tensor, values))
 
 
 def _integers(values: OpArgument) -> list[int] | None:
