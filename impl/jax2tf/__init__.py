@@ -10,8 +10,10 @@ with _versions.explained():
     from jax.export import DisabledSafetyCheck
 
     import jax2tf._src.compat as _compat
+    import jax2tf._src.util.lazy_imports as _lazy_imports
 
-import jax2tf._src.util.lazy_imports as _lazy_imports
+    _lazy_imports.load_tensorflow()
+
 from jax2tf._src.api.drop_in import install, uninstall
 from jax2tf._src.api.errors import (
     CallTfError,

@@ -8,26 +8,32 @@ installed.
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import os
 import runpy
 import sys
 
 from jax2tf._src.api import drop_in, versions
-from jax2tf._src.explain import command as explain_command
-from jax2tf._src.export import command as export_command
+from jax2tf._src.util import lazy_imports
+from jax2tf._src.util.typing import PyTree
 
 
 def main(argv: list[str]) -> int:
     """Runs the command line; returns the exit status."""
+    has_tensorflow = lazy_imports.has_tensorflow()
+    if not has_tensorflow and argv and argv[0] not in ("versions", "-h", "--help"):
+        print(lazy_imports.missing_tensorflow(f"python -m jax2tf {argv[0]}"), file=sys.stderr)
+        return 1
     parser = argparse.ArgumentParser(prog="python -m jax2tf", description=__doc__)
     commands = parser.add_subparsers(required=True)
     for function in (explain, plan, supports, export, run, versions_):
         name = function.__name__.rstrip("_")
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.set_defaults(command=function)
-        if function in _ARGUMENTS:
-            _ARGUMENTS[function](command)
+        if function in _ARGUMENTS and has_tensorflow:
+            folder, add_arguments = _ARGUMENTS[function]
+            getattr(_command(folder), add_arguments)(command)
         if function is run:
             usage = "python -m jax2tf run [-h] (SCRIPT | -m MODULE) [ARGUMENT ...]"
             command.usage = usage
@@ -42,30 +48,36 @@ def main(argv: list[str]) -> int:
 
 def explain(options: argparse.Namespace) -> int:
     """Tells what a JAX function becomes for each target, and what it cannot become."""
-    return explain_command.run(options)
+    return _command("explain").run(options)
 
 
 def plan(options: argparse.Namespace) -> int:
     """Prints the equations of a JAX function after each pass, and what lowers each of them."""
-    return explain_command.run_plan(options)
+    return _command("explain").run_plan(options)
 
 
 def supports(options: argparse.Namespace) -> int:
     """Tells which dtypes of a primitive or function of JAX each target supports, and why not."""
-    return explain_command.run_supports(options)
+    return _command("explain").run_supports(options)
 
 
 def export(options: argparse.Namespace) -> int:
     """Writes a JAX function as a file or folder of an engine, and runs it there."""
-    return export_command.run(options)
+    return _command("export").run(options)
 
 
+# The folder of the command, and the function that adds its arguments.
 _ARGUMENTS = {
-    explain: explain_command.add_arguments,
-    plan: explain_command.add_plan_arguments,
-    supports: explain_command.add_supports_arguments,
-    export: export_command.add_arguments,
+    explain: ("explain", "add_arguments"),
+    plan: ("explain", "add_plan_arguments"),
+    supports: ("explain", "add_supports_arguments"),
+    export: ("export", "add_arguments"),
 }
+
+
+def _command(folder: str) -> PyTree:
+    """The module of a command, which needs TensorFlow."""
+    return importlib.import_module(f"jax2tf._src.{folder}.command")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,7 +7,6 @@ import functools
 from collections.abc import Callable, Sequence
 
 import jax
-import tensorflow as tf
 from jax import export
 
 from jax2tf._src import compat, dims
@@ -32,6 +31,7 @@ from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.tracing.tracer import LeafOrArgument, Tracer
 from jax2tf._src.tracing.traits import CALLBACKS, CALLBACKS_WITH_VALUES, EIGENVALUES
 from jax2tf._src.util import dtypes, option_checks
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.tf_decorators import without_autograph
 from jax2tf._src.util.typing import PyTree
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src import compat
 from jax2tf._src.api.errors import ConversionError
 from jax2tf._src.util import option_checks
+from jax2tf._src.util.lazy_imports import tf
 
 
 def refuse_eager(name: str) -> None:

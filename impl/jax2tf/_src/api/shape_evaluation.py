@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax import export
 
 from jax2tf._src.tracing import arguments
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.tracing.tracer import Tracer
 from jax2tf._src.util import dtypes, option_checks
+from jax2tf._src.util.lazy_imports import classes, tf
 from jax2tf._src.util.typing import KeyPath, PyTree
 
 
@@ -72,7 +72,7 @@ class _Described:
     weak_type: bool = False
 
 
-def described(path: KeyPath, value: object, function: Function) -> PyTree:
+def described(path: KeyPath, value: PyTree, function: Function) -> PyTree:
     """The argument that a jax.ShapeDtypeStruct, a tf.TensorSpec or an array describes."""
     where = arguments.where(path, function)
     if isinstance(value, str):
@@ -81,11 +81,12 @@ def described(path: KeyPath, value: object, function: Function) -> PyTree:
             f"{value!r}. What to do: describe the argument by tf.TensorSpec([None, 4]), and name "
             'its open dimensions in polymorphic_shapes, as "b, 4"'
         )
-    if not isinstance(value, tf.TensorSpec | jax.ShapeDtypeStruct):
+    is_spec = isinstance(value, classes("TensorSpec"))
+    if not (is_spec or isinstance(value, jax.ShapeDtypeStruct)):
         return arguments.Argument(path, value, function)
-    if isinstance(value, tf.TensorSpec) and not dtypes.is_of_jax(value.dtype):
+    if is_spec and not dtypes.is_of_jax(value.dtype):
         raise TypeError(f"{where}: JAX has no dtype {value.dtype.name}")
-    dtype = value.dtype.as_numpy_dtype if isinstance(value, tf.TensorSpec) else value.dtype
+    dtype = value.dtype.as_numpy_dtype if is_spec else value.dtype
     return _Described(
         function.parameters.path(path),
         where,

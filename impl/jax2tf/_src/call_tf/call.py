@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import jax
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src.api.errors import CallTfError
 from jax2tf._src.call_tf import exchange, variables
 from jax2tf._src.call_tf.functions import UNSPECIFIED, Options, Root
 from jax2tf._src.call_tf.primitive import bind
 from jax2tf._src.util import dtypes, option_checks
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import PyTree
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import jax
-import tensorflow as tf
 
 from jax2tf._src import compat
 from jax2tf._src.api.errors import CallTfError
@@ -18,6 +17,8 @@ from jax2tf._src.call_tf import failures
 from jax2tf._src.call_tf.functions import Described, Function, Options
 from jax2tf._src.lowering.emit.compute_dtypes import STACKED, carrier_of
 from jax2tf._src.util.dtypes import DIFFERENTIABLE
+from jax2tf._src.util.lazy_imports import tf
+from jax2tf._src.util.tensors import Tensor
 
 
 def jvp(base: Function, wrt: tuple[int, ...], outputs: tuple[int, ...]) -> Function:
@@ -181,8 +182,8 @@ class Jvp(Derivative):
         return [tf.convert_to_tensor(r) for r in results]
 
 
-_Element = Callable[[Sequence[tf.Tensor]], list[tf.Tensor]]
-_Mapper = Callable[[_Element, Sequence[tf.Tensor]], list[tf.Tensor]]
+_Element = Callable[[Sequence[Tensor]], list[Tensor]]
+_Mapper = Callable[[_Element, Sequence[Tensor]], list[Tensor]]
 
 
 class Batched(_Derived):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-import tensorflow as tf
-
 from jax2tf._src import compat
 from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.lazy_imports import tf
 
 
 def nodes(concrete: tf.types.experimental.ConcreteFunction) -> Iterator[tf.Operation]:

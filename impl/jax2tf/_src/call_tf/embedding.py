@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax.experimental import io_callback
 from jax.extend import core as jex_core
 from jax.extend import mlir as jex_mlir
@@ -25,6 +24,7 @@ from jax2tf._src.call_tf import exchange, failures, function_list, polymorphic, 
 from jax2tf._src.call_tf.functions import UNSPECIFIED, Function, Signature, no_value_error
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import Aval, Dim, MlirValue, PyTree
 
 # TensorFlow's names of the platforms that JAX lowers for.

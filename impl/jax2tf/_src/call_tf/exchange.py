@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import jax
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src.api.errors import CallTfError
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import Array
 
 # JAX and TensorFlow exchange these dtypes by DLPack. Others (float8, int4) go through the host.
@@ -43,11 +43,11 @@ def to_array(tensor: tf.Tensor) -> jax.Array:
 
 # Dtypes that JAX keeps under both values of jax_enable_x64.
 _SAME_IN_JAX = frozenset(
-    {tf.bool, tf.int8, tf.int16, tf.int32, tf.uint8, tf.uint16, tf.uint32}
-    | {tf.float16, tf.bfloat16, tf.float32, tf.complex64}
+    {dtypes.bool_, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.uint8, dtypes.uint16}
+    | {dtypes.uint32, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.complex64}
 )
 
-_TENSORS_BY_DLPACK = frozenset(tf.as_dtype(d) for d in _BY_DLPACK)
+_TENSORS_BY_DLPACK = frozenset(dtypes.to_tf(d) for d in _BY_DLPACK)
 
 
 def canonical(result: tf.Tensor, where: str) -> tf.Tensor:

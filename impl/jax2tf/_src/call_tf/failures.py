@@ -12,9 +12,8 @@ import re
 import threading
 from collections.abc import Iterator
 
-import tensorflow as tf
-
 from jax2tf._src.api.errors import CallTfError
+from jax2tf._src.util.lazy_imports import tf
 
 
 @contextlib.contextmanager

@@ -15,13 +15,13 @@ from typing import cast
 import jax
 import jax.numpy as jnp
 import numpy as np
-import tensorflow as tf
 from jax.extend.mlir import ir
 from jax.interpreters import mlir
 
 from jax2tf._src import dims
 from jax2tf._src.api.errors import CallTfError
 from jax2tf._src.call_tf.functions import Function, Signature
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import Aval, MlirValue
 
 # The custom call's target and its attribute; TensorFlow defines both names.

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias, TypeVar
 
 import jax
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src import compat, dims
 from jax2tf._src.api.errors import CallTfError
@@ -22,6 +21,7 @@ from jax2tf._src.tracing import arguments
 from jax2tf._src.tracing.functions import KEPT_TRACES, Parameters
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import Aval, Dim, KeyPath, PyTree
 

@@ -15,7 +15,6 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import tensorflow as tf
 from jax import export
 
 from jax2tf._src import dims
@@ -23,6 +22,7 @@ from jax2tf._src.api.errors import CallTfError
 from jax2tf._src.call_tf import trial_runs
 from jax2tf._src.call_tf.functions import Described, Signature
 from jax2tf._src.util.dtypes import to_tf
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import Dim
 
 

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
-import tensorflow as tf
 from jax.experimental import io_callback
 from jax.extend import core as jex_core
 from jax.interpreters import ad, batching
@@ -22,6 +21,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from jax2tf._src.api.errors import CallTfError
 from jax2tf._src.call_tf import derived, embedding, exchange
 from jax2tf._src.call_tf.functions import Described, Function, refuse_key
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Aval, PyTree
 

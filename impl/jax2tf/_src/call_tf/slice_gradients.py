@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import contextlib
 
-import tensorflow as tf
-
 from jax2tf._src.compat.xla import xla_ops
+from jax2tf._src.util.lazy_imports import has_tensorflow, tf
 
 
 def _of_update(op: tf.Operation, cotangent: tf.Tensor) -> list[tf.Tensor]:
@@ -27,7 +26,8 @@ def _of_slice(op: tf.Operation, cotangent: tf.Tensor) -> list[tf.Tensor]:
     return [of_operand, None, None]
 
 
-for _op, _gradient in (("XlaDynamicUpdateSlice", _of_update), ("XlaDynamicSlice", _of_slice)):
+_GRADIENTS = {"XlaDynamicUpdateSlice": _of_update, "XlaDynamicSlice": _of_slice}
+for _op, _gradient in _GRADIENTS.items() if has_tensorflow() else ():
     # KeyError: this version of TensorFlow has the gradient.
     with contextlib.suppress(KeyError):
         tf.RegisterGradient(_op)(_gradient)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src.call_tf.functions import Signature
+from jax2tf._src.util.lazy_imports import tf
 
 # The n-th number of an argument is (n + shift) % modulus: indices stay small, and the fills differ
 # in how many numbers are equal or zero.

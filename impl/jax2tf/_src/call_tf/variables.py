@@ -11,11 +11,11 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 import jax
-import tensorflow as tf
 
 from jax2tf._src.call_tf.functions import Function, Root
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.lazy_imports import tf
 
 
 class Passed:

@@ -16,19 +16,20 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 import jax
-import tensorflow as tf
 
 from jax2tf._src import compat
 from jax2tf._src.call_tf import effects
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.lru import SIZE, Lru
 from jax2tf._src.util.typing import PyTree
 
 # The 64-bit dtype for each 32-bit one.
 _WIDE = {
-    tf.int32: tf.int64,
-    tf.uint32: tf.uint64,
-    tf.float32: tf.float64,
-    tf.complex64: tf.complex128,
+    dtypes.int32: dtypes.int64,
+    dtypes.uint32: dtypes.uint64,
+    dtypes.float32: dtypes.float64,
+    dtypes.complex64: dtypes.complex128,
 }
 _NAMES = re.compile(r"\b(u?int64|float64|double|complex128)")
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import operator
 import weakref
 from collections.abc import Iterable
 
 import jax
-from tensorflow.python.trackable import data_structures as _tf_data_structures
 
+from jax2tf._src.util.lazy_imports import LazyModule, has_tensorflow
 from jax2tf._src.util.typing import PyTree
 
-_MODULE_CONTAINERS = (
-    _tf_data_structures._DictWrapper,
-    _tf_data_structures.ListWrapper,
-    _tf_data_structures._TupleWrapper,
-)
+_tf_data_structures = LazyModule("tensorflow.python.trackable.data_structures")
+
+
+@functools.cache
+def _module_containers() -> tuple[type, ...]:
+    if not has_tensorflow():
+        return ()
+    kinds = _tf_data_structures
+    return (kinds._DictWrapper, kinds.ListWrapper, kinds._TupleWrapper)
 
 
 def is_module_container(node: PyTree) -> bool:
@@ -24,7 +29,7 @@ def is_module_container(node: PyTree) -> bool:
 
     The attribute tracking of tf.Module replaces them by private proxy types.
     """
-    return isinstance(node, _MODULE_CONTAINERS)
+    return isinstance(node, _module_containers())
 
 
 def unwrap_module_container(container: PyTree) -> PyTree:
@@ -88,7 +93,7 @@ def register_module_containers() -> None:
     try:
         importlib.import_module("jax.experimental.jax2tf")
     except ModuleNotFoundError:
-        for kind in _MODULE_CONTAINERS:
+        for kind in _module_containers():
             _register_module_container(kind)
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 
-import tensorflow as tf
-from tensorflow.python.eager import context as _tf_context
-from tensorflow.python.eager import execute as _tf_execute
-from tensorflow.python.eager.polymorphic_function import atomic_function as _tf_atomic_function
-from tensorflow.python.framework import func_graph as _tf_func_graph
-from tensorflow.python.framework import ops as _tf_ops
-from tensorflow.python.ops import control_flow_ops as _tf_control_flow_ops
-from tensorflow.python.ops import control_flow_util as _tf_control_flow_util
-
+from jax2tf._src.util.lazy_imports import LazyModule, tf
 from jax2tf._src.util.typing import PyTree
+
+_tf_context = LazyModule("tensorflow.python.eager.context")
+_tf_execute = LazyModule("tensorflow.python.eager.execute")
+_tf_atomic_function = LazyModule("tensorflow.python.eager.polymorphic_function.atomic_function")
+_tf_func_graph = LazyModule("tensorflow.python.framework.func_graph")
+_tf_ops = LazyModule("tensorflow.python.framework.ops")
+_tf_control_flow_ops = LazyModule("tensorflow.python.ops.control_flow_ops")
+_tf_control_flow_util = LazyModule("tensorflow.python.ops.control_flow_util")
 
 
 def in_compiled_function() -> bool:
@@ -25,15 +26,16 @@ def in_compiled_function() -> bool:
     return bool(_tf_control_flow_util.GraphOrParentsInXlaContext(_tf_ops.get_default_graph()))
 
 
-class _XlaContext(_tf_control_flow_ops.XLAControlFlowContext):  # type: ignore[misc]
-    """The context of a graph for XLA in which called tf.functions are traced again."""
-
-    def RequiresUniqueFunctionRetracing(self) -> bool:
-        return True
+@functools.cache
+def _xla_context() -> type:
+    """The class of contexts of a graph for XLA in which called tf.functions are traced again."""
+    kind = _tf_control_flow_ops.XLAControlFlowContext
+    retraces = {"RequiresUniqueFunctionRetracing": lambda self: True}
+    return type("_XlaContext", (kind,), retraces)
 
 
 # Kept alive: caches of tf.functions, which outlive a graph, have the ids of contexts as keys.
-_xla_contexts: list[_XlaContext] = []
+_xla_contexts: list[PyTree] = []
 
 
 @contextlib.contextmanager
@@ -44,7 +46,7 @@ def traced_anew_for_xla() -> Iterator[None]:
     for XLA, which has no such values. An earlier trace of a tf.function is not inside, and
     TensorFlow would reuse it and add them.
     """
-    context = _XlaContext()
+    context = _xla_context()()
     _xla_contexts.append(context)
     context.Enter()
     try:

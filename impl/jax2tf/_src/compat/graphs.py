@@ -7,20 +7,20 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 
-import tensorflow as tf
-from tensorflow.python.client import pywrap_tf_session as _tf_session
-from tensorflow.python.eager import context as _tf_context
-from tensorflow.python.eager import record as _tf_record
-from tensorflow.python.framework import func_graph as _tf_func_graph
-from tensorflow.python.framework import op_def_registry as _tf_op_def_registry
-from tensorflow.python.framework import ops as _tf_ops
-from tensorflow.python.ops import control_flow_util_v2 as _tf_control_flow
-from tensorflow.python.saved_model import save_context as _tf_save_context
-from tensorflow.python.util import tf_stack as _tf_stack
-
 from jax2tf._src.compat.tapes import REGISTERED_GRADIENT_NAME
+from jax2tf._src.util.lazy_imports import LazyModule, tf
 from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import PyTree
+
+_tf_session = LazyModule("tensorflow.python.client.pywrap_tf_session")
+_tf_context = LazyModule("tensorflow.python.eager.context")
+_tf_record = LazyModule("tensorflow.python.eager.record")
+_tf_func_graph = LazyModule("tensorflow.python.framework.func_graph")
+_tf_op_def_registry = LazyModule("tensorflow.python.framework.op_def_registry")
+_tf_ops = LazyModule("tensorflow.python.framework.ops")
+_tf_control_flow = LazyModule("tensorflow.python.ops.control_flow_util_v2")
+_tf_save_context = LazyModule("tensorflow.python.saved_model.save_context")
+_tf_stack = LazyModule("tensorflow.python.util.tf_stack")
 
 
 def in_save_context() -> bool:
@@ -42,14 +42,13 @@ def is_in_control_flow() -> bool:
     Only the classes of such graphs tell, and they are private.
     """
     graph: tf.Graph = _tf_ops.get_default_graph()
-    return isinstance(graph, _CONTROL_FLOW)
+    return isinstance(graph, _of_control_flow())
 
 
-_CONTROL_FLOW = (
-    _tf_control_flow.CondBranchFuncGraph,
-    _tf_control_flow.WhileCondFuncGraph,
-    _tf_control_flow.WhileBodyFuncGraph,
-)
+@functools.cache
+def _of_control_flow() -> tuple[type, ...]:
+    kinds = _tf_control_flow
+    return (kinds.CondBranchFuncGraph, kinds.WhileCondFuncGraph, kinds.WhileBodyFuncGraph)
 
 
 def read_variables_of_control_flow() -> None:

@@ -6,9 +6,11 @@ import inspect
 from collections.abc import Callable
 
 import jax
-from tensorflow.compiler.xla import xla_data_pb2
 
+from jax2tf._src.util.lazy_imports import LazyModule
 from jax2tf._src.util.typing import PyTree
+
+xla_data_pb2 = LazyModule("tensorflow.compiler.xla.xla_data_pb2")
 
 
 def static_arguments(jitted: PyTree) -> tuple[tuple[int, ...], tuple[str, ...]]:

@@ -6,7 +6,7 @@ import importlib
 import sys
 from types import ModuleType
 
-import tensorflow as tf
+from jax2tf._src.util.lazy_imports import tf
 
 
 def keras_layer_under_way() -> tf.keras.layers.Layer | None:

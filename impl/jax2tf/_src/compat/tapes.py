@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 
-import tensorflow as tf
-from tensorflow.python import pywrap_tfe as _pywrap_tfe
-from tensorflow.python.eager import forwardprop_util as _tf_forwardprop_util
-from tensorflow.python.eager import record as _tf_record
-from tensorflow.python.framework import ops as _tf_ops
+from jax2tf._src.util.lazy_imports import LazyModule, tf
+
+_pywrap_tfe = LazyModule("tensorflow.python.pywrap_tfe")
+_tf_forwardprop_util = LazyModule("tensorflow.python.eager.forwardprop_util")
+_tf_record = LazyModule("tensorflow.python.eager.record")
+_tf_ops = LazyModule("tensorflow.python.framework.ops")
 
 
 def tape_may_record(tensors: list[tf.Tensor]) -> bool:
@@ -46,12 +48,14 @@ def nothing_recorded() -> contextlib.AbstractContextManager[None]:
     return _tf_record.stop_recording()
 
 
-# The code of TensorFlow's functions of gradients, and the parameter with the sources.
-_ASKING = {
-    inspect.unwrap(tf.GradientTape.gradient).__code__: "sources",
-    inspect.unwrap(tf.gradients).__code__: "xs",
-    inspect.unwrap(tf.compat.v1.gradients).__code__: "xs",
-}
+@functools.cache
+def _asking() -> dict[types.CodeType, str]:
+    """The code of TensorFlow's functions of gradients, and the parameter with the sources."""
+    return {
+        inspect.unwrap(tf.GradientTape.gradient).__code__: "sources",
+        inspect.unwrap(tf.gradients).__code__: "xs",
+        inspect.unwrap(tf.compat.v1.gradients).__code__: "xs",
+    }
 
 
 def asked_for() -> list[object] | None:
@@ -62,7 +66,7 @@ def asked_for() -> list[object] | None:
     """
     frame: types.FrameType | None = sys._getframe()
     while frame is not None:
-        parameter = _ASKING.get(frame.f_code)
+        parameter = _asking().get(frame.f_code)
         if parameter is not None:
             return list(tf.nest.flatten(frame.f_locals[parameter]))
         frame = frame.f_back

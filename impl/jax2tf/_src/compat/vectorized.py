@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
-import tensorflow as tf
-
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import PyTree
 
 # Gets the operands with a row for each iteration, the other operands, and which of the others have
 # such rows; returns results with rows.
-Mapped = Callable[[Sequence[tf.Tensor], Sequence[tf.Tensor], Sequence[bool]], Sequence[tf.Tensor]]
+Mapped: TypeAlias = (
+    "Callable[[Sequence[tf.Tensor], Sequence[tf.Tensor], Sequence[bool]], Sequence[tf.Tensor]]"
+)
 
 
 def map_op_by(op: tf.Operation, n_mapped: int, mapped: Mapped) -> None:

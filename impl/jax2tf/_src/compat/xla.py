@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.compiler.mlir.stablehlo import stablehlo as _tf_stablehlo
-from tensorflow.compiler.tf2xla.ops import gen_xla_ops
-from tensorflow.compiler.tf2xla.python import xla as _tf_xla
-from tensorflow.compiler.xla import xla_data_pb2
-from tensorflow.python.compiler.xla.experimental import xla_sharding as _tf_xla_sharding
 
+from jax2tf._src.util.lazy_imports import LazyModule, tf
 from jax2tf._src.util.typing import PyTree
+
+_tf_stablehlo = LazyModule("tensorflow.compiler.mlir.stablehlo.stablehlo")
+gen_xla_ops = LazyModule("tensorflow.compiler.tf2xla.ops.gen_xla_ops")
+_tf_xla = LazyModule("tensorflow.compiler.tf2xla.python.xla")
+xla_data_pb2 = LazyModule("tensorflow.compiler.xla.xla_data_pb2")
+_tf_xla_sharding = LazyModule("tensorflow.python.compiler.xla.experimental.xla_sharding")
 
 # The XLA ops have kernels on every device (compiled on demand), but no public names in TensorFlow.
 xla_ops = gen_xla_ops

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import tensorflow as tf
-
 from jax2tf._src import compat
 from jax2tf._src.dims.expressions import Size, Values, evaluate, evaluate_expression, parse
 from jax2tf._src.dims.solving import Solution
 from jax2tf._src.dims.specs import Assumptions, split_constraint
+from jax2tf._src.util.lazy_imports import tf
 
 
 class _Comparison(NamedTuple):
@@ -33,9 +32,11 @@ class _Comparison(NamedTuple):
 
 
 _COMPARISONS = {
-    "==": _Comparison(operator.eq, tf.equal, lambda left, right: left),
-    ">=": _Comparison(operator.ge, tf.greater_equal, tf.minimum),
-    "<=": _Comparison(operator.le, tf.less_equal, tf.maximum),
+    "==": _Comparison(operator.eq, lambda a, b: tf.equal(a, b), lambda left, right: left),
+    ">=": _Comparison(
+        operator.ge, lambda a, b: tf.greater_equal(a, b), lambda a, b: tf.minimum(a, b)
+    ),
+    "<=": _Comparison(operator.le, lambda a, b: tf.less_equal(a, b), lambda a, b: tf.maximum(a, b)),
 }
 
 

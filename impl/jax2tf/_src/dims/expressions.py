@@ -17,8 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import tensorflow as tf
-
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Dim
 from jax2tf._src.util.typing import Size as Size

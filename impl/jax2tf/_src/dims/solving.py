@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-import tensorflow as tf
-
 from jax2tf._src.dims.expressions import (
     Call,
     Expression,
@@ -23,6 +21,7 @@ from jax2tf._src.dims.expressions import (
     parse,
     variables,
 )
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import Dim
 
 

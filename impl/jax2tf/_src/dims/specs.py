@@ -7,12 +7,12 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-import tensorflow as tf
 from jax import export
 
 from jax2tf._src import compat
 from jax2tf._src.dims import bounds, expressions
 from jax2tf._src.util import option_checks
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.lru import cached
 from jax2tf._src.util.symbolic_sizes import is_static
 from jax2tf._src.util.typing import Dim, PyTree

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Sequence
 
 import jax
-import tensorflow as tf
 
 from jax2tf._src import compat
 from jax2tf._src.api.convert import convert as convert_for_one_device
@@ -28,6 +27,7 @@ from jax2tf._src.tracing.arguments import Argument
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.tracing.trace import spans_devices
 from jax2tf._src.util import option_checks
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.tf_decorators import without_autograph
 from jax2tf._src.util.typing import PyTree

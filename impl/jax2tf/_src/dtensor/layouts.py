@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 from jax2tf._src.api.errors import LayoutError
 from jax2tf._src.util import option_checks
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import PyTree
 
 JaxMesh: TypeAlias = jax.sharding.Mesh | AbstractMesh

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 import jax
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src import compat
 from jax2tf._src.api.errors import LayoutError
@@ -15,6 +14,7 @@ from jax2tf._src.api.module import scope_name
 from jax2tf._src.dtensor.layouts import is_sharding, layout_on, mesh_of, require_even
 from jax2tf._src.tracing import arguments
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.option_checks import shown
 from jax2tf._src.util.typing import KeyPath, PyTree
 

@@ -8,7 +8,6 @@ import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
 
@@ -22,6 +21,7 @@ from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.tracing.jaxprs import inner_jaxprs, is_jaxpr
 from jax2tf._src.tracing.tracer import Tracer
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import Atom, Param, PyTree, aval_of
 
 # Params with a longer value are not printed, and neither are these.

@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
 
@@ -27,6 +26,7 @@ from jax2tf._src.tracing.functions import Function
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.tracing.tracer import Tracer
 from jax2tf._src.util import option_checks
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import Aval, PyTree, aval_of
 
 

@@ -8,7 +8,6 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
 
@@ -22,6 +21,7 @@ from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.tracing.tracer import Tracer
 from jax2tf._src.util import option_checks
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import PyTree
 
 _NO_LINE = "(no line of yours)"

@@ -22,8 +22,6 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-import tensorflow as tf
-
 from jax2tf._src import compat, ops
 from jax2tf._src.api.errors import NotDifferentiableError
 from jax2tf._src.call_tf.variables import value_of
@@ -36,12 +34,14 @@ from jax2tf._src.gradients.vjp import Vjp
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identifiers import identifier
+from jax2tf._src.util.lazy_imports import tf
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.tf_decorators import custom_gradient
 from jax2tf._src.util.typing import PyTree
 
-LowerTrace = Callable[[Trace, Sequence[tf.Tensor]], list[tf.Tensor]]
+LowerTrace = Callable[[Trace, Sequence[Tensor]], list[Tensor]]
 # The results, and a function from the cotangents of inexact results to gradients.
-Differentiated = tuple[list[tf.Tensor], Callable[[Sequence[tf.Tensor]], Gradients]]
+Differentiated = tuple[list[Tensor], Callable[[Sequence[Tensor]], Gradients]]
 
 
 def differentiable(

@@ -14,18 +14,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-import tensorflow as tf
-
 from jax2tf._src import compat
 from jax2tf._src.ops import writing
+from jax2tf._src.util.lazy_imports import tf
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.tf_decorators import without_autograph
 
 # Maps cotangents of results to gradients of arguments.
-Gradient: TypeAlias = Callable[..., "list[tf.Tensor | None]"]
+Gradient: TypeAlias = Callable[..., list[Tensor | None]]
 # Maps arguments and cotangents of results to gradients of arguments.
-GradientOf: TypeAlias = Callable[
-    [Sequence[tf.Tensor], Sequence[tf.Tensor]], "list[tf.Tensor | None]"
-]
+GradientOf: TypeAlias = Callable[[Sequence[Tensor], Sequence[Tensor]], list[Tensor | None]]
 
 _ids = itertools.count()
 

@@ -13,31 +13,37 @@ that JAX does not have are NaN, and one warning names them.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NoReturn
-
-import tensorflow as tf
 
 from jax2tf._src import compat
 from jax2tf._src.api.errors import NotDifferentiableError
 from jax2tf._src.gradients.differentiability import Differentiability
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.lazy_imports import tf
 
 Gradients = list["tf.Tensor | None"]
 
 
-class _Missing(tf.IndexedSlices):  # type: ignore[misc]
-    """A gradient that raises when it is read; TensorFlow passes IndexedSlices on unread."""
+@functools.cache
+def _missing() -> Callable[[str], tf.IndexedSlices]:
+    """The class of a gradient that raises an error with its message when it is read."""
 
-    def __init__(self, message: str):
-        self._message = message
+    class Missing(tf.IndexedSlices):  # type: ignore[misc]
+        """TensorFlow passes IndexedSlices on unread."""
 
-    def _raise(self) -> NoReturn:
-        raise NotDifferentiableError(self._message)
+        def __init__(self, message: str):
+            self._message = message
 
-    values = indices = dense_shape = property(_raise)
+        def _raise(self) -> NoReturn:
+            raise NotDifferentiableError(self._message)
+
+        values = indices = dense_shape = property(_raise)
+
+    return Missing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +64,7 @@ class Refusal:
         """The gradients of a backward pass, with those that JAX does not have replaced."""
         if self.fails:
             return [g if g is None else self._failing(g) for g in gradients]
-        missing = _Missing(self.message) if self.inputs else None
+        missing = _missing()(self.message) if self.inputs else None
         return [missing if i in self.inputs else g for i, g in enumerate(gradients)]
 
     def _failing(self, gradient: tf.Tensor) -> tf.Tensor:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import tensorflow as tf
-
 from jax2tf._src.util.dtypes import DIFFERENTIABLE
 from jax2tf._src.util.identifiers import identifier
+from jax2tf._src.util.lazy_imports import tf
 
 # This slope overflows any float32 cotangent except zero.
 _STEEP = 1e300

@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 
-import tensorflow as tf
-
 from jax2tf._src import compat
 from jax2tf._src.call_tf.variables import value_of
 from jax2tf._src.gradients.missing import Gradients
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import PyTree
 
 

@@ -22,7 +22,6 @@ from typing import Protocol
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
 from jax.extend.mlir import ir, passmanager
@@ -42,6 +41,7 @@ from jax2tf._src.native import extremes
 from jax2tf._src.tracing import inlining
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util import dtypes, option_checks
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import Array, Shape
 
 # Custom calls that every XLA runs or compiles away.

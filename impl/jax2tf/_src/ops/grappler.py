@@ -16,15 +16,16 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 
-import tensorflow as tf
+from jax2tf._src.util.lazy_imports import tf
 
 Attributes = Sequence[tuple[str, bytes]]
 
-_TRUE = tf.compat.v1.AttrValue(b=True).SerializeToString()
+# AttrValue(b=True), serialised.
+TRUE = b"(\x01"
 # Grappler marks the sums and products that it has reordered with this attribute.
-_IN_ORDER = ("_grappler_ArithmeticOptimizer_AddOpsRewriteStage", _TRUE)
+_IN_ORDER = ("_grappler_ArithmeticOptimizer_AddOpsRewriteStage", TRUE)
 # Grappler treats an op with this attribute like a fetched output: it neither removes nor folds it.
-_NOT_REMOVED = ("_grappler_do_not_remove", _TRUE)
+_NOT_REMOVED = ("_grappler_do_not_remove", TRUE)
 
 
 def attributes(op: str, operands: Sequence[tf.Tensor]) -> Attributes:

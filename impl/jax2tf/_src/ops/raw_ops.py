@@ -6,8 +6,7 @@ In eager mode tf.raw_ops makes them. In a graph they may be written (see ops/wri
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import tensorflow as tf
+from typing import Any
 
 from jax2tf._src.ops import writing
 
@@ -15,8 +14,8 @@ from jax2tf._src.ops import writing
 class _RawOps:
     """The function of each op, made on first use."""
 
-    def __getattr__(self, op: str) -> Callable[..., tf.Tensor]:
-        writer = writing.writer_of(op, getattr(tf.raw_ops, op))
+    def __getattr__(self, op: str) -> Callable[..., Any]:
+        writer = writing.writer_of(op)
         setattr(self, op, writer)
         return writer
 

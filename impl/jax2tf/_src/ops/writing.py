@@ -17,21 +17,19 @@ from __future__ import annotations
 import collections
 import contextlib
 import contextvars
+import functools
 import inspect
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src import compat
-from jax2tf._src.ops import grappler
+from jax2tf._src.ops import grappler, makers
+from jax2tf._src.ops.makers import OpArgument
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.lru import cached
-
-# An operand, or an attribute, as the functions of tf.raw_ops take it.
-OpArgument: TypeAlias = tf.types.experimental.TensorLike
 
 _writes: contextvars.ContextVar[bool] = contextvars.ContextVar(
     "writes", default=os.environ.get("JAX2TF_WRITE_OPS") != "0"
@@ -89,13 +87,16 @@ def counted() -> Iterator[collections.Counter[tuple[str, bool]]]:
         _counts.reset(token)
 
 
-def writer_of(op: str, by_tensorflow: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
-    """A function that writes an op; `by_tensorflow` of tf.raw_ops makes it where that fails."""
-    form = Form.of(op, by_tensorflow)
+def writer_of(op: str) -> Callable[..., tf.Tensor]:
+    """A function that writes an op; that of tf.raw_ops makes it where that fails."""
 
     def make(**arguments: OpArgument) -> tf.Tensor:
+        maker = makers.current()
+        if maker is not None:
+            return maker.op(op, arguments)
         if not writes():
             return make_by_tensorflow(**arguments)
+        form = form_of_op()
         result = None if form is None else write(form, arguments)
         counts = _counts.get()
         if counts is not None:
@@ -103,13 +104,19 @@ def writer_of(op: str, by_tensorflow: Callable[..., tf.Tensor]) -> Callable[...,
         return make_by_tensorflow(**arguments) if result is None else result
 
     def make_by_tensorflow(**arguments: OpArgument) -> tf.Tensor:
-        result = by_tensorflow(**arguments)
-        if form is not None and not form.gives_list and not tf.executing_eagerly():
+        result = by_tensorflow()(**arguments)
+        if tf.executing_eagerly():
+            return result
+        form = form_of_op()
+        if form is not None and not form.gives_list:
             for name, value in grappler.attributes(op, result.op.inputs):
                 compat.graphs.set_attribute(result.op, name, value)
         return result
 
-    make.__doc__ = by_tensorflow.__doc__
+    # TensorFlow is imported when an op is made.
+    by_tensorflow = functools.cache(lambda: getattr(tf.raw_ops, op))
+    form_of_op = functools.cache(lambda: Form.of(op, by_tensorflow()))
+    make.__doc__ = f"tf.raw_ops.{op}."
     make.__name__ = make.__qualname__ = op
     return make
 
@@ -143,7 +150,9 @@ def write_node(
     return compat.graphs.write_op(graph, op, operands, attributes, stack)
 
 
-AttrValue = tf.compat.v1.AttrValue
+def attr_value(**value: OpArgument) -> tf.compat.v1.AttrValue:
+    """The message for the value of an attribute, as `attr_value(b=True)`."""
+    return tf.compat.v1.AttrValue(**value)
 
 
 def serialised(attributes: Mapping[str, tf.compat.v1.AttrValue]) -> list[tuple[str, bytes]]:
@@ -179,7 +188,12 @@ def _small_constant(
 
 
 def _as_constant(tensor: tf.compat.v1.TensorProto) -> Sequence[tuple[str, bytes]]:
-    return serialised({"value": AttrValue(tensor=tensor), "dtype": AttrValue(type=tensor.dtype)})
+    return serialised(
+        {
+            "value": attr_value(tensor=tensor),
+            "dtype": attr_value(type=tensor.dtype),
+        }
+    )
 
 
 _SMALL = 64
@@ -329,11 +343,11 @@ def _attribute(kind: str, value: Hashable) -> bytes | None:
 
 
 _ATTRIBUTES: Mapping[str, Callable[[OpArgument], tf.compat.v1.AttrValue]] = {
-    "bool": lambda v: AttrValue(b=bool(v)),
-    "float": lambda v: AttrValue(f=float(v)),
-    "int": lambda v: AttrValue(i=int(v)),
-    "shape": lambda v: AttrValue(shape=v.as_proto()),
-    "list(int)": lambda v: AttrValue(list=AttrValue.ListValue(i=map(int, v))),
-    "string": lambda v: AttrValue(s=v if isinstance(v, bytes) else v.encode()),
-    "type": lambda v: AttrValue(type=tf.as_dtype(v).as_datatype_enum),
+    "bool": lambda v: attr_value(b=bool(v)),
+    "float": lambda v: attr_value(f=float(v)),
+    "int": lambda v: attr_value(i=int(v)),
+    "shape": lambda v: attr_value(shape=v.as_proto()),
+    "list(int)": lambda v: attr_value(list={"i": [*map(int, v)]}),
+    "string": lambda v: attr_value(s=v if isinstance(v, bytes) else v.encode()),
+    "type": lambda v: attr_value(type=tf.as_dtype(v).as_datatype_enum),
 }

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import tensorflow as tf
-
 from jax2tf._src import compat
-from jax2tf._src.ops.writing import AttrValue, serialised, write_node
+from jax2tf._src.ops import grappler
+from jax2tf._src.ops.writing import attr_value, serialised, write_node
+from jax2tf._src.util.lazy_imports import tf
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,18 @@ class WrittenFunction:
         attributes = {
             "Tin": _types(graph.inputs),
             "Tout": _types(outputs),
-            "f": AttrValue(func=tf.compat.v1.NameAttrList(name=function.name)),
-            "config_proto": AttrValue(s=compat.functions.call_options()),
+            "f": attr_value(func=tf.compat.v1.NameAttrList(name=function.name)),
+            "config_proto": attr_value(s=compat.functions.call_options()),
         }
         if jit_compile:
-            attributes["_XlaMustCompile"] = AttrValue(b=True)
+            attributes["_XlaMustCompile"] = attr_value(b=True)
         return cls(function, [x.shape for x in outputs], serialised(attributes))
 
     def __call__(self, *args: tf.Tensor) -> list[tf.Tensor]:
         """The results in the graph under construction, which has to be writable."""
         graph = tf.compat.v1.get_default_graph()
         compat.functions.add_function(graph, self.function)
-        attributes = [*self.attributes, (compat.graphs.NO_SHAPE_INFERENCE, _TRUE)]
+        attributes = [*self.attributes, (compat.graphs.NO_SHAPE_INFERENCE, grappler.TRUE)]
         results = write_node(graph, "PartitionedCall", [list(args)], attributes)
         if results:
             # The graph should be the one that tf.function makes.
@@ -120,13 +120,10 @@ def _graph_and_function(
     return graph, compat.functions.function_of(graph, jit_compile)
 
 
-_TRUE = AttrValue(b=True).SerializeToString()
-
-
 def _placeholder(spec: tf.TensorSpec) -> tf.Tensor:
     attributes = {
-        "dtype": AttrValue(type=spec.dtype.as_datatype_enum),
-        "shape": AttrValue(shape=spec.shape.as_proto()),
+        "dtype": attr_value(type=spec.dtype.as_datatype_enum),
+        "shape": attr_value(shape=spec.shape.as_proto()),
     }
     graph = tf.compat.v1.get_default_graph()
     return write_node(graph, "Placeholder", [], serialised(attributes))[0]
@@ -134,4 +131,4 @@ def _placeholder(spec: tf.TensorSpec) -> tf.Tensor:
 
 def _types(tensors: Sequence[tf.Tensor]) -> tf.compat.v1.AttrValue:
     types = [x.dtype.as_datatype_enum for x in tensors]
-    return AttrValue(list=AttrValue.ListValue(type=types))
+    return attr_value(list={"type": types})

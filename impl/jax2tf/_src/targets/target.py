@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 import jax
-import tensorflow as tf
 
 from jax2tf._src.targets import forms, quirks
 from jax2tf._src.targets.forms import Optimization
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util import option_checks
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.option_checks import shown
 
 # The two sets of rules: with TensorFlow's XLA ops, and with its standard ops only.

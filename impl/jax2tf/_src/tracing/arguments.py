@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import jax
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src import compat
 from jax2tf._src.tracing.functions import Function, is_array_or_number
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.lazy_imports import classes, tf
 from jax2tf._src.util.typing import KeyPath, PyTree
 
 
@@ -68,13 +68,13 @@ class Argument:
         return where(self._path, self._function)
 
     def _remedy(self, value: object) -> str:
-        if isinstance(value, tf.TypeSpec | jax.ShapeDtypeStruct):
+        if isinstance(value, (jax.ShapeDtypeStruct, *classes("TypeSpec"))):
             return (
                 "give a tensor of this kind; to make a graph for a tf.TensorSpec, call "
                 "get_concrete_function of a tf.function around the converted function"
             )
         for kind, remedy in _OF_OTHER_TENSORS.items():
-            if isinstance(value, kind):
+            if isinstance(value, classes(kind)):
                 return remedy
         if is_array_or_number(value):
             return (
@@ -104,7 +104,7 @@ class Argument:
         value = self._value
         if dtypes.is_tensor(value):
             # A graph has to capture an eager tensor; eager mode needs no conversion.
-            is_one = isinstance(value, tf.Tensor) and (
+            is_one = isinstance(value, classes("Tensor")) and (
                 tf.is_symbolic_tensor(value) or tf.executing_eagerly()
             )
             tensor = value if is_one else tf.convert_to_tensor(value)
@@ -118,11 +118,11 @@ class Argument:
 
 # The advice for TensorFlow's values that are not tensors.
 _OF_OTHER_TENSORS = {
-    tf.RaggedTensor: "make it a tensor with to_tensor(), and pass row_lengths() beside it",
-    tf.SparseTensor: "make it a tensor with tf.sparse.to_dense, or pass indices and values",
-    tf.IndexedSlices: "make it a tensor with tf.convert_to_tensor, or pass indices and values",
-    tf.TensorArray: "make it a tensor with stack()",
-    tf.data.Dataset: "map the converted function over it: dataset.map(converted)",
+    "RaggedTensor": "make it a tensor with to_tensor(), and pass row_lengths() beside it",
+    "SparseTensor": "make it a tensor with tf.sparse.to_dense, or pass indices and values",
+    "IndexedSlices": "make it a tensor with tf.convert_to_tensor, or pass indices and values",
+    "TensorArray": "make it a tensor with stack()",
+    "data.Dataset": "map the converted function over it: dataset.map(converted)",
 }
 
 
@@ -150,7 +150,7 @@ def unwrap(tree: PyTree) -> PyTree:
 
 
 def _shape(value: PyTree) -> tf.TensorShape:
-    if isinstance(value, tf.Variable) and tf.executing_eagerly():
+    if isinstance(value, classes("Variable")) and tf.executing_eagerly():
         # A variable that allows several shapes has one shape now.
         known = value.shape.is_fully_defined()
         return value.shape if known else tf.convert_to_tensor(value).shape

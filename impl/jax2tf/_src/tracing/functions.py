@@ -14,17 +14,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import jax
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src import compat
 from jax2tf._src.tracing import function_errors
+from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.lazy_imports import classes
 from jax2tf._src.util.typing import KeyPath, PyTree
 
 _JITTED_BY_JAX = type(jax.jit(lambda: None))
 
-_ARRAYS = (jax.Array, np.ndarray, np.generic)
-_DESCRIBED = (tf.TensorSpec, jax.ShapeDtypeStruct)
+_ARRAYS = (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct)
 _NUMBERS = (bool, int, float, complex)
 
 # The number of traces that a function keeps. A trace takes from 50 kB to some megabytes, and a
@@ -265,7 +265,7 @@ class Function:
         )
 
     def _static(self, name: str, value: object) -> Static:
-        if isinstance(value, tf.Tensor | tf.Variable):
+        if dtypes.is_tensor(value):
             options = "static_argnames and static_argnums"
             if self._is_pmapped:
                 options = "static_broadcasted_argnums"
@@ -308,7 +308,7 @@ def is_array_or_number(leaf: object) -> bool:
 
 def _stands_for_array(leaf: object) -> bool:
     return (
-        isinstance(leaf, (*_ARRAYS, *_DESCRIBED, tf.Tensor, tf.Variable))
+        isinstance(leaf, (*_ARRAYS, *classes("Tensor", "Variable", "TensorSpec")))
         # TensorFlow's protocol for objects that stand for a tensor, such as a Keras variable.
         or hasattr(leaf, "__tf_tensor__")
     )

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src.api.errors import ConversionError
 from jax2tf._src.util.identity import SameElements
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.option_checks import shown
+from jax2tf._src.util.tensors import Variable
 
-Policy: TypeAlias = Literal["embed", "refuse"] | Callable[[np.ndarray], tf.Variable]
+Policy: TypeAlias = Literal["embed", "refuse"] | Callable[[np.ndarray], Variable]
 
 # A constant with more bytes is large.
 LIMIT = 64 * 1024
@@ -39,10 +40,10 @@ class LargeConstants:
                 f"makes a tf.Variable of an array, got {shown(policy)}"
             )
         self._policy = policy
-        self._held: dict[SameElements, tf.Variable] = {}
+        self._held: dict[SameElements, Variable] = {}
         self._lock = threading.RLock()
 
-    def held(self, value: np.ndarray) -> tf.Variable | None:
+    def held(self, value: np.ndarray) -> Variable | None:
         """The variable that holds `value`, or None if the graph should hold it.
 
         Raises:

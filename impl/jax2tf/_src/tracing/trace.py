@@ -12,13 +12,13 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import jax
-import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import dims
 from jax2tf._src.call_tf.primitive import call_tf_p
 from jax2tf._src.tracing import functions, jaxprs
 from jax2tf._src.tracing.large_constants import LargeConstants
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import Array, PyTree
 

@@ -14,7 +14,6 @@ from typing import Protocol, TypeVar
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax import export
 
 from jax2tf._src import compat, dims
@@ -31,6 +30,7 @@ from jax2tf._src.tracing.trace import (
     uncollected,
 )
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import Dim, PyTree
 

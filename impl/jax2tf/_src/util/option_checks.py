@@ -16,8 +16,8 @@ from typing import TypeVar
 
 import jax
 import numpy as np
-import tensorflow as tf
 
+from jax2tf._src.util.lazy_imports import classes
 from jax2tf._src.util.typing import PyTree
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ def sequence(value: PyTree, where: str, of: str, example: str) -> tuple[PyTree, 
         raise ValueError(
             f"{where} should be a sequence of {of}, got the text {value!r}; write {example}"
         )
-    is_array = isinstance(value, np.ndarray | jax.Array | tf.Tensor | tf.Variable)
+    is_array = isinstance(value, (np.ndarray, jax.Array, *classes("Tensor", "Variable")))
     if is_array or not isinstance(value, Iterable):
         raise TypeError(
             f"{where} should be a sequence of {of}, got {shown(value)}; write {example}, or leave "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-import tensorflow as tf
+from jax2tf._src.util.lazy_imports import tf
 
 F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
