@@ -14,7 +14,6 @@ from jax2tf._src.export import (
     destination,
     litert,
     obstacles,
-    onnx,
     openvino,
     openvino_pairs,
     packages,
@@ -22,6 +21,7 @@ from jax2tf._src.export import (
     tfjs,
 )
 from jax2tf._src.export.job import Job
+from jax2tf._src.export.onnx import engine as onnx
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.util import option_checks
 from jax2tf._src.util.typing import Option

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jax2tf._src.api.errors import ExportError
-from jax2tf._src.export import onnx_recurrent, onnx_weights, packages
+from jax2tf._src.export import packages
 from jax2tf._src.export.job import Job, converting
+from jax2tf._src.export.onnx import recurrent, weights
 from jax2tf._src.export.signatures import Signature
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes import idioms
@@ -35,7 +36,7 @@ OPTIONS = {
 TARGET = dataclasses.replace(
     TARGETS["onnx"], finite_idioms=TARGETS["onnx"].finite_idioms | {idioms.LSTM}
 )
-REWRITERS = (onnx_recurrent.with_lstm,)
+REWRITERS = (recurrent.with_lstm,)
 
 # The newest opset that tf2onnx writes.
 _OPSET = 18
@@ -78,19 +79,19 @@ def write(job: Job) -> int:
         onnx.checker.check_model(model)
     kind = job.options.get("quantize")
     if kind is not None:
-        onnx_weights.store(model, kind)
+        weights.store(model, kind)
         onnx.checker.check_model(model)
     _rename_inputs(model.graph, job.signatures[0])
     onnx.helper.set_model_props(model, dict(job.metadata))
     job.target.write_bytes(model.SerializeToString())
-    return sum(node.op_type != "Constant" for node in onnx_weights.nodes(model.graph))
+    return sum(node.op_type != "Constant" for node in weights.nodes(model.graph))
 
 
 def _rename_inputs(graph: onnx.GraphProto, signature: Signature) -> None:
     """Restores the names of the inputs, which TensorFlow's graph has in lower case."""
     names = {spec.name.lower(): spec.name for spec in signature.inputs}
     renamed = {value.name: names[value.name.lower()] for value in graph.input}
-    for node in onnx_weights.nodes(graph):
+    for node in weights.nodes(graph):
         node.input[:] = [renamed.get(name, name) for name in node.input]
     for value in graph.input:
         value.name = renamed[value.name]
