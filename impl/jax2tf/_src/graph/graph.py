@@ -86,9 +86,11 @@ class Program:
     """A graph with the functions that its nodes name.
 
     Attributes:
-      main: its inputs and outputs have the names of the user's.
+      main: its inputs have the names of the user's.
+      output_names: the user's names of its outputs.
       functions: graphs by name.
     """
 
     main: Graph
+    output_names: list[str]
     functions: Mapping[str, Graph]

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from jax2tf._src.export.onnx import registry
 from jax2tf._src.export.onnx.rules import import_rules
-from jax2tf._src.graph.graph import Graph, Node, Program, Size, Tensor
+from jax2tf._src.graph.graph import Graph, Node, Program, Tensor
 from jax2tf._src.util.typing import PyTree
 
 # The version of ONNX's ops.
@@ -120,11 +120,12 @@ def model_of(
     inputs = [_declared(tensor) for tensor in program.main.inputs]
     results = writer.write(program.main, inputs)
     outputs = []
-    for tensor, result in zip(program.main.outputs, results, strict=True):
-        # The user's name; an input may be a result, or one value two results.
+    for name, tensor, result in zip(
+        program.output_names, program.main.outputs, results, strict=True
+    ):
+        # An output has the user's name, and an input may be an output.
         value = writer.op("Identity", result)
-        declared = _declared(tensor)
-        value.name, value.shape, value.type = declared.name, declared.shape, declared.type
+        value.name, value.shape, value.type = name, _shape(tensor), _type(tensor)
         outputs.append(value)
     graph = ir.Graph(
         inputs,
@@ -140,13 +141,12 @@ def model_of(
 
 
 def _declared(tensor: Tensor) -> ir.Value:
-    assert tensor.dtype is not None and tensor.shape is not None
-    return ir.Value(
-        name=tensor.name,
-        shape=ir.Shape([_size(size) for size in tensor.shape]),
-        type=ir.TensorType(onnx_dtype(tensor.dtype)),
-    )
+    return ir.Value(name=tensor.name, shape=_shape(tensor), type=_type(tensor))
 
 
-def _size(size: Size) -> int | str | None:
-    return size
+def _shape(tensor: Tensor) -> ir.Shape | None:
+    return None if tensor.shape is None else ir.Shape(tensor.shape)
+
+
+def _type(tensor: Tensor) -> ir.TensorType:
+    return ir.TensorType(onnx_dtype(tensor.dtype))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-_MODULES = ("elementwise",)
+_MODULES = ("control_flow", "elementwise")
 
 
 def import_rules() -> None:
