@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import onnx
 import onnx_ir as ir
 
 from jax2tf._src.export.onnx import registry
@@ -24,8 +25,9 @@ class Writer:
     `inputs`, `outputs` and `attributes`) for dtypes, sizes and known values.
     """
 
-    def __init__(self, program: Program, parent: Writer | None = None) -> None:
+    def __init__(self, program: Program, opset: int = OPSET, parent: Writer | None = None) -> None:
         self.program = program
+        self.opset = opset
         self.nodes: list[ir.Node] = []
         self.initializers: list[ir.Value] = [] if parent is None else parent.initializers
         self._numbers = itertools.count() if parent is None else parent._numbers
@@ -116,7 +118,7 @@ def model_of(
       metadata: what the model says of itself.
     """
     import_rules()
-    writer = Writer(program)
+    writer = Writer(program, opset)
     inputs = [_declared(tensor) for tensor in program.main.inputs]
     results = writer.write(program.main, inputs)
     outputs = []
@@ -136,8 +138,16 @@ def model_of(
         name=program.main.name,
     )
     return ir.Model(
-        graph, ir_version=10, producer_name="jax2tf", metadata_props=dict(metadata or {})
+        graph,
+        ir_version=_ir_version(opset),
+        producer_name="jax2tf",
+        metadata_props=dict(metadata or {}),
     )
+
+
+def _ir_version(opset: int) -> int:
+    """The oldest version of ONNX's format that has the opset."""
+    return int(onnx.helper.find_min_ir_version_for([onnx.helper.make_opsetid("", opset)]))
 
 
 def _declared(tensor: Tensor) -> ir.Value:
