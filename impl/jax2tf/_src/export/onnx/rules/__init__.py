@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-_MODULES = ("control_flow", "elementwise")
+_MODULES = ("control_flow", "elementwise", "lists")
 
 
 def import_rules() -> None:
