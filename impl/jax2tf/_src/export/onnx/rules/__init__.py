@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import importlib
 
-_MODULES = ("control_flow", "elementwise")
+_MODULES = (
+    "control_flow",
+    "elementwise",
+    "choices",
+    "casts",
+    "integers",
+    "reductions",
+    "products",
+    "activations",
+)
 
 
 def import_rules() -> None:
