@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import importlib
-
-_MODULES = ("control_flow", "elementwise", "lists")
+import pkgutil
 
 
 def import_rules() -> None:
-    """Registers all rules."""
-    for module in _MODULES:
-        importlib.import_module(f"{__name__}.{module}")
+    """Registers all rules: those of every module of this package."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
