@@ -87,7 +87,11 @@ class _Reader:
         if op.type == "Placeholder":
             (result,) = op.outputs
             if id(result) in self._captured:
-                self._add(op, "Const", [], {"value": self._captured[id(result)]})
+                array = self._captured[id(result)]
+                self._add(op, "Const", [], {"value": array})
+                # TensorFlow's tensor is a variable's handle.
+                constant = self._tensors[id(result)]
+                constant.dtype, constant.shape = array.dtype, array.shape
             return
         if op.type == "NoOp":
             return
