@@ -26,6 +26,8 @@ class Tensor:
       shape: the sizes of the dimensions; None if even their number is unknown.
       node: the node whose result it is; None for an argument.
       index: the position among the node's results, or among the arguments.
+      sizes: the elements of a few integers as sizes, as an array of objects; None if they are not
+        known. See `known.sizes_of`.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Tensor:
     shape: tuple[Size, ...] | None
     node: Node | None = None
     index: int = 0
+    sizes: np.ndarray | None = None
 
     @property
     def value(self) -> np.ndarray | None:

@@ -25,7 +25,7 @@ from jax2tf._src.util.typing import PyTree
 Type: TypeAlias = tuple[np.dtype | None, Shape]
 
 _FAMILIES = (
-    *("arrays", "control_flow", "convolution", "elementwise", "indexing", "linear_algebra"),
+    *("arrays", "convolution", "elementwise", "indexing", "linear_algebra"),
     *("lists", "reductions", "slices"),
 )
 

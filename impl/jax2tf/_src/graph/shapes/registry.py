@@ -38,6 +38,18 @@ class UnknownRankError(Exception):
     """A shape function needs the shape of an operand of unknown rank."""
 
 
+def elements_of(x: Tensor) -> np.ndarray | None:
+    """The known elements of a tensor of integers, as sizes; see `graph.Tensor.sizes`."""
+    array = x.value
+    if array is None or x.sizes is not None:
+        return x.sizes
+    return array.astype(object) if array.dtype.kind in "iu" and array.size <= MOST else None
+
+
+# Elements are known of tensors that have at most so many.
+MOST = 1024
+
+
 @dataclass(frozen=True)
 class Use:
     """One use of an op.
@@ -82,7 +94,7 @@ class Use:
 
     def sizes(self, i: int) -> np.ndarray | None:
         """The known elements of an operand of integers, as sizes; see `graph.Tensor.sizes`."""
-        return self.operands[i].sizes
+        return elements_of(self.operands[i])
 
     def size(self, i: int) -> Size:
         """The value of an operand that is one integer; None if it is unknown."""
