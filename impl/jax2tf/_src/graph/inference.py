@@ -31,7 +31,7 @@ def infer_node(node: Node) -> None:
         branches = graphs_in(node)
         for branch in branches:
             infer(branch)
-        _set_shapes(node.outputs, shapes_of_branches(branches))
+        _set_types(node.outputs, branches[0].outputs, shapes_of_branches(branches))
         return
     if node.op == "Const":
         (result,) = node.outputs
@@ -48,17 +48,19 @@ def _infer_loop(node: Node) -> None:
     cond, body = node.attributes["cond"], node.attributes["body"]
     shapes: list[Shape] = [x.shape for x in node.inputs]
     while True:
-        _set_shapes(body.inputs, shapes)
+        _set_types(body.inputs, node.inputs, shapes)
         infer(body)
         after = [joined(a, x.shape) for a, x in zip(shapes, body.outputs, strict=True)]
         if after == shapes:
             break
         shapes = after
-    _set_shapes(cond.inputs, shapes)
+    _set_types(cond.inputs, node.inputs, shapes)
     infer(cond)
-    _set_shapes(node.outputs, shapes)
+    _set_types(node.outputs, node.inputs, shapes)
 
 
-def _set_shapes(tensors: Sequence[Tensor], shapes: Sequence[Shape]) -> None:
-    for tensor, shape in zip(tensors, shapes, strict=True):
-        tensor.shape = shape
+def _set_types(
+    tensors: Sequence[Tensor], like: Sequence[Tensor], shapes: Sequence[Shape]
+) -> None:
+    for tensor, other, shape in zip(tensors, like, shapes, strict=True):
+        tensor.dtype, tensor.shape = other.dtype, shape
