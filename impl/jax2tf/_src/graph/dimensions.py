@@ -120,12 +120,14 @@ def minimum(a: Size, b: Size) -> Size:
 
 def product(sizes: Iterable[Size]) -> Size:
     """The product of sizes, 1 without sizes."""
-    return functools.reduce(multiply, sizes, 1)
+    one: Size = 1
+    return functools.reduce(multiply, sizes, one)
 
 
 def total(sizes: Iterable[Size]) -> Size:
     """The sum of sizes, 0 without sizes."""
-    return functools.reduce(add, sizes, 0)
+    zero: Size = 0
+    return functools.reduce(add, sizes, zero)
 
 
 def are_equal(a: Size, b: Size) -> bool | None:
@@ -358,8 +360,8 @@ def _read(tree: ast.AST, text: str) -> Polynomial:
             a, b = _text(_read(left, text)), _text(_read(right, text))
             result = _FUNCTIONS[name[1:]](a, b)
             if result is not None:
-                is_atom = isinstance(result, str) and result == _call(name[1:], a, b)
-                return {((result, 1),): 1} if is_atom else _polynomial(result)
+                atom = _call(name[1:], a, b)
+                return {((atom, 1),): 1} if result == atom else _polynomial(result)
     raise _unreadable(text)
 
 

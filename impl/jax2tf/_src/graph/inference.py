@@ -59,8 +59,6 @@ def _infer_loop(node: Node) -> None:
     _set_types(node.outputs, node.inputs, shapes)
 
 
-def _set_types(
-    tensors: Sequence[Tensor], like: Sequence[Tensor], shapes: Sequence[Shape]
-) -> None:
+def _set_types(tensors: Sequence[Tensor], like: Sequence[Tensor], shapes: Sequence[Shape]) -> None:
     for tensor, other, shape in zip(tensors, like, shapes, strict=True):
         tensor.dtype, tensor.shape = other.dtype, shape

@@ -82,14 +82,21 @@ def signature_of(op: str) -> Signature:
     if entry is None:
         raise NotImplementedError(f"jax2tf: graphs without TensorFlow lack the op {op}")
     attributes = {name: _attribute(value) for name, value in entry["attributes"].items()}
-    operands = [_argument(*item, attributes) for item in entry["operands"].items()]
-    results = [_argument(*item, attributes) for item in entry["results"].items()]
+    operands, results = (
+        [_argument(name, kind, attributes) for name, kind in entry[part].items()]
+        for part in ("operands", "results")
+    )
     return Signature(op, operands, attributes, results)
 
 
 def known_ops() -> Sequence[str]:
     """The ops that have signatures."""
     return sorted(_entries())
+
+
+def entry(op: str) -> Mapping[str, PyTree]:
+    """The entry of an op in the file."""
+    return json.loads(json.dumps(_entries()[op]))
 
 
 @cached

@@ -45,7 +45,7 @@ def types_of(op: str, operands: Sequence[Tensor], attributes: Mapping[str, PyTre
     infer = _table().get(op)
     if infer is None:
         raise NotImplementedError(f"jax2tf: graphs without TensorFlow lack the shapes of {op}")
-    dtypes = _result_dtypes(signature_of(op), attributes)
+    dtypes = result_dtypes(op, attributes)
     use = Use(op, operands, attributes, len(dtypes))
     try:
         shapes = infer(use)
@@ -79,6 +79,20 @@ def completed(
         if attribute.allowed is not None and not attribute.allowed.issuperset(values):
             raise use.error(f"the attribute {name} cannot be {value}")
     return {name: found[name] for name in signature.attributes}
+
+
+def result_dtypes(op: str, attributes: Mapping[str, PyTree]) -> list[np.dtype | None]:
+    """The dtype of each result of an op with these attributes, all of them; None for a list."""
+    dtypes: list[np.dtype | None] = []
+    for result in signature_of(op).results:
+        dtype: PyTree = attributes[result.attribute] if result.attribute else result.dtype
+        if result.count:
+            dtypes += [dtype] * attributes[result.count]
+        elif result.is_list:
+            dtypes += dtype
+        else:
+            dtypes.append(dtype)
+    return dtypes
 
 
 def known_ops() -> Sequence[str]:
@@ -127,18 +141,3 @@ def _check(
     if list(expected) != dtypes:
         names = ", ".join(map(str, dtypes))
         raise use.error(f"{argument.name} is {names}, not {', '.join(map(str, expected))}")
-
-
-def _result_dtypes(
-    signature: Signature, attributes: Mapping[str, PyTree]
-) -> list[np.dtype | None]:
-    dtypes: list[np.dtype | None] = []
-    for result in signature.results:
-        dtype = attributes[result.attribute] if result.attribute else result.dtype
-        if result.count:
-            dtypes += [dtype] * attributes[result.count]
-        elif result.is_list:
-            dtypes += dtype
-        else:
-            dtypes.append(dtype)
-    return dtypes

@@ -70,7 +70,9 @@ def _range(use: Use) -> Shape:
         start, limit, delta = (x.item() for x in values if x is not None)
         if delta == 0:
             raise use.error("the step is 0")
-        return (max(0, math.ceil((limit - start) / delta)),)
+        if (limit - start) * delta < 0:
+            raise use.error(f"no steps of {delta} lead from {start} to {limit}")
+        return (math.ceil((limit - start) / delta),)
     start, limit, delta = map(use.size, range(3))
     if not isinstance(delta, int) or delta == 0:
         return (None,)
@@ -187,7 +189,8 @@ def _concat(use: Use) -> Shape:
         return (None,) * rank
     at = use.axis(axis, rank)
     length = dimensions.total(shape[at] for shape in shapes) if len(known) == n else None
-    rest = functools.reduce(use.merged, ((*s[:at], None, *s[at + 1 :]) for s in shapes))
+    others: list[Shape] = [_with(shape, at, None) for shape in shapes]
+    rest = functools.reduce(use.merged, others)
     assert rest is not None
     return (*rest[:at], length, *rest[at + 1 :])
 

@@ -28,8 +28,10 @@ def _windowed(
     pairs = last([explicit[i : i + 2] for i in range(0, len(explicit), 2)])[1:-1]
     padding = use.attributes["padding"]
     return [
-        _count(use, *one, padding, pair)
-        for *one, pair in zip(sizes, windows, strides, dilations, pairs, strict=True)
+        _count(use, size, window, stride, dilation, padding, pair)
+        for size, window, stride, dilation, pair in zip(
+            sizes, windows, strides, dilations, pairs, strict=True
+        )
     ]
 
 

@@ -56,11 +56,16 @@ def _broadcast(use: Use) -> Shape:
 
 @gives("Equal", "NotEqual")
 def _equal(use: Use) -> Shape:
-    """Without `incompatible_shape_error` arrays that cannot be broadcast are different."""
+    """Without `incompatible_shape_error` arrays that cannot be broadcast give one False."""
     if use.attributes["incompatible_shape_error"]:
         return _broadcast(use)
     a, b = use.shape(0), use.shape(1)
-    return a if a == b and None not in a else None
+    if not all(isinstance(size, int) for size in (*a, *b)):
+        return None
+    try:
+        return _broadcast(use)
+    except ValueError:
+        return ()
 
 
 @gives("AddN", "ApproximateEqual")
@@ -72,7 +77,7 @@ def _merged(use: Use) -> Shape:
 def _of_one_shape(use: Use) -> Shape:
     """Scalars are repeated."""
     known = [x.shape for x in use.operands if x.shape != ()]
-    return functools.reduce(use.merged, known, None if known else ())
+    return functools.reduce(use.merged, known) if known else ()
 
 
 @gives("BiasAdd")

@@ -160,9 +160,7 @@ def _strided_slice(
             index.append(part[0])
         else:
             first, last, step = part
-            index.append(
-                slice(None if has["begin"] else first, None if has["end"] else last, step)
-            )
+            index.append(slice(None if has["begin"] else first, None if has["end"] else last, step))
     return x[tuple(index)]
 
 

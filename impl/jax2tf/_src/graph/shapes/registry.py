@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,14 +17,15 @@ Sizes: TypeAlias = tuple[Size, ...]
 Shape: TypeAlias = Sizes | None
 # Gives the shape of the result, or a list of shapes if there are several results.
 Infer: TypeAlias = Callable[["Use"], "Shape | list[Shape]"]
+F = TypeVar("F", bound=Callable[..., "Shape | list[Shape]"])
 
 TABLE: dict[str, Infer] = {}
 
 
-def gives(*ops: str) -> Callable[[Infer], Infer]:
+def gives(*ops: str) -> Callable[[F], F]:
     """A decorator: the function gives the shapes of the results of these ops."""
 
-    def register(infer: Infer) -> Infer:
+    def register(infer: F) -> F:
         for op in ops:
             if op in TABLE:
                 raise ValueError(f"two functions give the shapes of {op}")
