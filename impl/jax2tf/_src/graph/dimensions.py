@@ -312,8 +312,10 @@ def _text(polynomial: Polynomial) -> Size:
     return "".join([text, *(f" - {t[1:]}" if t.startswith("-") else f" + {t}" for t in rest)])
 
 
-def _place(monomial: Monomial) -> tuple[int, Sequence[tuple[bool, str, int]]]:
-    return len(monomial), [("(" in atom, atom, power) for atom, power in monomial]
+def _place(monomial: Monomial) -> tuple[int, int, Sequence[tuple[bool, str, int]]]:
+    calls = sum(power for atom, power in monomial if "(" in atom)
+    factors = [("(" in atom, atom, power) for atom, power in reversed(monomial)]
+    return calls, sum(1 + power for _, power in monomial), factors
 
 
 def _term(monomial: Monomial, coefficient: int) -> str:
