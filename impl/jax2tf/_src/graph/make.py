@@ -54,7 +54,7 @@ class Maker:
         self.folds = folds
         self.nodes: list[Node] = []
         self.inputs: list[Tensor] = []
-        self.scope = "" if parent is None else parent.scope
+        self.scope: str = "" if parent is None else parent.scope
         self._names: dict[str, int] = {} if parent is None else parent._names
 
     def argument(self, name: str, dtype: PyTree, shape: Shape) -> Tensor:
