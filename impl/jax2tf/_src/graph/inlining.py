@@ -181,9 +181,7 @@ class _Inliner:
     ) -> Tensor:
         value = np.array(number, x.dtype)
         name = f"{prefix}{node.name}/{op}"
-        (constant,) = self._add(
-            "Const", f"{name}/y", [], {"value": value}, [(x.dtype, ())], nodes
-        )
+        (constant,) = self._add("Const", f"{name}/y", [], {"value": value}, [(x.dtype, ())], nodes)
         (result,) = self._add(op, name, [x, constant], {}, [(np.dtype(bool), x.shape)], nodes)
         return result
 
