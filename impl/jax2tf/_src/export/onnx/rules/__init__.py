@@ -11,6 +11,7 @@ _MODULES = (
     "casts",
     "integers",
     "reductions",
+    "cumulative",
     "products",
     "activations",
 )

@@ -30,7 +30,18 @@ def _same(w: Writer, node: Node, x: ir.Value) -> ir.Value:
 
 @writes("Softmax", "LogSoftmax")
 def _softmax(w: Writer, node: Node, x: ir.Value) -> ir.Value:
-    return compute(w, node.op, dtype_of(node), x, axis=-1)
+    dtype = dtype_of(node)
+    if node.op == "LogSoftmax" and dtype == np.float64:
+        return _log_softmax(w, x)
+    return compute(w, node.op, dtype, x, axis=-1)
+
+
+def _log_softmax(w: Writer, x: ir.Value) -> ir.Value:
+    """That of float64, of which ONNX Runtime loses NaN."""
+    last = w.constant([-1], np.int64)
+    shifted = w.op("Sub", x, w.op("ReduceMax", x, last, keepdims=1))
+    total = w.op("ReduceSum", w.op("Exp", shifted), last, keepdims=1)
+    return w.op("Sub", shifted, w.op("Log", total))
 
 
 @writes("LeakyRelu")

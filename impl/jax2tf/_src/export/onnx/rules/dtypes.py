@@ -31,7 +31,9 @@ _ORDERED = _WIDE | {"int8", "uint8"}
 # The dtypes for which ONNX Runtime 1.31 has a kernel on the CPU, by op of ONNX. It computes float16
 # in float32 where it has no kernel.
 KERNELS: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(("Abs", "Sign", "Add", "Sub", "Mul", "Div", "Mod"), _NUMBERS),
+    **dict.fromkeys(("Abs", "Add", "Sub", "Mul", "Div", "Mod"), _NUMBERS),
+    # The sign of a NaN in float16 would be 0.
+    "Sign": _NUMBERS - {"float16"},
     **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), _NUMBERS),
     "Equal": _NUMBERS | {"bool"},
     "Neg": _SIGNED | _FLOATS,
@@ -61,7 +63,7 @@ _READS_ORDER = frozenset({"ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "TopK"})
 _WIDER: Mapping[str, str] = {
     **dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16"), "int32"),
     **dict.fromkeys(("uint32", "uint64"), "int64"),
-    "bfloat16": "float32",
+    **dict.fromkeys(("float16", "bfloat16"), "float32"),
 }
 _HIGHEST_BIT = np.int64(np.iinfo(np.int64).min)
 

@@ -75,40 +75,46 @@ def _shifted_right(w: Writer, dtype: np.dtype, x: ir.Value, distance: ir.Value) 
 
 @writes("TruncateDiv")
 def _truncate_div(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
-    return compute(w, "Div", dtype_of(node), x, y)
+    return _quotient(w, node, x, y)
 
 
-@writes("TruncateMod")
+@writes("TruncateMod", "Mod")
 def _truncate_mod(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
-    return compute(w, "Mod", dtype_of(node), x, y, fmod=1)
+    dtype = dtype_of(node)
+    if dtype.kind == "u":
+        return compute(w, "Mod", dtype, x, y)
+    if dtype == np.int64:
+        # ONNX Runtime computes this remainder in float64.
+        part = w.op("Mul", _quotient(w, node, x, y), y)
+        return w.op("Sub", x, part)
+    return compute(w, "Mod", dtype, x, y, fmod=1)
 
 
 @writes("FloorDiv")
 def _floor_div(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
     dtype = dtype_of(node)
-    quotient = compute(w, "Div", dtype, x, y)
     if is_float(dtype):
-        return compute(w, "Floor", dtype, quotient)
+        return compute(w, "Floor", dtype, compute(w, "Div", dtype, x, y))
     if dtype.kind == "u":
-        return quotient
-    # The quotient is one too large where both remainders differ.
-    same = ask(
-        w,
-        "Equal",
-        dtype,
-        compute(w, "Mod", dtype, x, y),
-        compute(w, "Mod", dtype, x, y, fmod=1),
-    )
-    return compute(w, "Sub", dtype, quotient, cast(w, w.op("Not", same), dtype))
+        return compute(w, "Div", dtype, x, y)
+    if dtype != np.int64:
+        # In more bits nothing overflows.
+        wide = np.dtype(np.int64)
+        x, y = cast(w, x, wide), cast(w, y, wide)
+        exact = w.op("Sub", x, w.op("Mod", x, y))
+        return cast(w, w.op("Div", exact, y), dtype)
+    quotient = _quotient(w, node, x, y)
+    remainder = w.op("Sub", x, w.op("Mul", quotient, y))
+    # A remainder whose sign is not that of the divisor makes the quotient one less.
+    signs = w.op("Mul", w.op("Sign", remainder), w.op("Sign", y))
+    return w.op("Add", quotient, w.op("Min", signs, w.constant(0, dtype)))
 
 
-@writes("FloorMod", "Mod")
+@writes("FloorMod")
 def _floor_mod(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
     dtype = dtype_of(node)
-    if node.op == "Mod":
-        return compute(w, "Mod", dtype, x, y, fmod=1)
     if not is_float(dtype):
-        return compute(w, "Mod", dtype, x, y)
+        return compute(w, "Mod", dtype, x, _not_minus_one(w, node, y)[0])
     zero = w.constant(0, dtype)
     remainder = compute(w, "Mod", dtype, x, y, fmod=1)
     signs_differ = w.op(
@@ -117,3 +123,25 @@ def _floor_mod(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
     is_zero = ask(w, "Equal", dtype, remainder, zero)
     wrong = w.op("And", signs_differ, w.op("Not", is_zero))
     return where(w, dtype, wrong, compute(w, "Add", dtype, remainder, y), remainder)
+
+
+def _quotient(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
+    """The quotient of integers toward zero; that of the least number by -1 wraps around."""
+    dtype = dtype_of(node)
+    divisor, is_minus_one = _not_minus_one(w, node, y)
+    quotient = compute(w, "Div", dtype, x, divisor)
+    if is_minus_one is None:
+        return quotient
+    return where(w, dtype, is_minus_one, compute(w, "Neg", dtype, x), quotient)
+
+
+def _not_minus_one(w: Writer, node: Node, y: ir.Value) -> tuple[ir.Value, ir.Value | None]:
+    """A divisor of integers with 1 for each -1, and where those were; None if there are none.
+
+    ONNX Runtime ends the process where the least int32 or int64 is divided by -1.
+    """
+    dtype, known = dtype_of(node), node.inputs[1].value
+    if dtype not in (np.int32, np.int64) or (known is not None and not np.any(known == -1)):
+        return y, None
+    is_minus_one = w.op("Equal", y, w.constant(-1, dtype))
+    return w.op("Where", is_minus_one, w.constant(1, dtype), y), is_minus_one
