@@ -8,15 +8,13 @@ import numpy as np
 import onnx_ir as ir
 
 from jax2tf._src.export.onnx.registry import writes
-from jax2tf._src.export.onnx.rules.dtypes import compute
+from jax2tf._src.export.onnx.rules.dtypes import compute, has_kernel
 from jax2tf._src.export.onnx.rules.elementwise import dtype_of
 from jax2tf._src.export.onnx.writer import Writer
 from jax2tf._src.graph.graph import Node
 
 # ONNX's op of the same meaning.
 _SAME: Mapping[str, str] = {
-    "Relu": "Relu",
-    "Elu": "Elu",
     "Selu": "Selu",
     "Sigmoid": "Sigmoid",
     "Softplus": "Softplus",
@@ -26,6 +24,27 @@ _SAME: Mapping[str, str] = {
 @writes(*_SAME)
 def _same(w: Writer, node: Node, x: ir.Value) -> ir.Value:
     return compute(w, _SAME[node.op], dtype_of(node), x)
+
+
+@writes("Relu")
+def _relu(w: Writer, node: Node, x: ir.Value) -> ir.Value:
+    dtype = dtype_of(node)
+    if dtype.kind == "u":
+        return x
+    if has_kernel("Relu", dtype):
+        return w.op("Relu", x)
+    return compute(w, "Max", dtype, x, w.constant(0, dtype))
+
+
+@writes("Elu")
+def _elu(w: Writer, node: Node, x: ir.Value) -> ir.Value:
+    dtype = dtype_of(node)
+    if dtype != np.float64:
+        return compute(w, "Elu", dtype, x)
+    # exp(x) - 1 = tanh(x / 2) * (exp(x) + 1), exact near zero.
+    half = w.op("Tanh", w.op("Mul", x, w.constant(0.5, dtype)))
+    below = w.op("Mul", half, w.op("Add", w.op("Exp", x), w.constant(1, dtype)))
+    return w.op("Where", w.op("Less", x, w.constant(0, dtype)), below, x)
 
 
 @writes("Softmax", "LogSoftmax")
@@ -46,7 +65,11 @@ def _log_softmax(w: Writer, x: ir.Value) -> ir.Value:
 
 @writes("LeakyRelu")
 def _leaky_relu(w: Writer, node: Node, x: ir.Value) -> ir.Value:
-    return compute(w, "LeakyRelu", dtype_of(node), x, alpha=float(node.attributes["alpha"]))
+    dtype, slope = dtype_of(node), float(node.attributes["alpha"])
+    if dtype != np.float64:
+        return compute(w, "LeakyRelu", dtype, x, alpha=slope)
+    below = w.op("Mul", x, w.constant(slope, dtype))
+    return w.op("Where", w.op("Less", x, w.constant(0, dtype)), below, x)
 
 
 @writes("Relu6")

@@ -19,7 +19,7 @@ _SAME: Mapping[str, str] = {
     **{op: op for op in ("Cosh", "Erf", "Exp", "Floor", "Log", "Mul", "Neg", "Pow", "Sin", "Sinh")},
     **{op: op for op in ("Sqrt", "Sub", "Tan", "Tanh")},
     **dict.fromkeys(("Add", "AddV2"), "Add"),
-    **dict.fromkeys(("Div", "RealDiv"), "Div"),
+    "RealDiv": "Div",
     **dict.fromkeys(("Inv", "Reciprocal"), "Reciprocal"),
     "Maximum": "Max",
     "Minimum": "Min",

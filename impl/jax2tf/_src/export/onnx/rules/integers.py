@@ -61,7 +61,7 @@ def _in_range(w: Writer, node: Node, distance: ir.Value) -> ir.Value:
     known = node.inputs[1].value
     if known is not None:
         return w.constant(np.clip(known, 0, highest).astype(dtype))
-    return w.op("Clip", distance, w.constant(0, dtype), w.constant(highest, dtype))
+    return compute(w, "Clip", dtype, distance, w.constant(0, dtype), w.constant(highest, dtype))
 
 
 def _shifted_right(w: Writer, dtype: np.dtype, x: ir.Value, distance: ir.Value) -> ir.Value:
@@ -73,7 +73,7 @@ def _shifted_right(w: Writer, dtype: np.dtype, x: ir.Value, distance: ir.Value) 
     return w.op("BitwiseXor", cast(w, shifted, dtype), flips)
 
 
-@writes("TruncateDiv")
+@writes("TruncateDiv", "Div")
 def _truncate_div(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
     return _quotient(w, node, x, y)
 
