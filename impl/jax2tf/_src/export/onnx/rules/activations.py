@@ -16,7 +16,6 @@ from jax2tf._src.graph.graph import Node
 # ONNX's op of the same meaning.
 _SAME: Mapping[str, str] = {
     "Selu": "Selu",
-    "Sigmoid": "Sigmoid",
     "Softplus": "Softplus",
 }
 
@@ -45,6 +44,15 @@ def _elu(w: Writer, node: Node, x: ir.Value) -> ir.Value:
     half = w.op("Tanh", w.op("Mul", x, w.constant(0.5, dtype)))
     below = w.op("Mul", half, w.op("Add", w.op("Exp", x), w.constant(1, dtype)))
     return w.op("Where", w.op("Less", x, w.constant(0, dtype)), below, x)
+
+
+@writes("Sigmoid")
+def _sigmoid(w: Writer, node: Node, x: ir.Value) -> ir.Value:
+    dtype = dtype_of(node)
+    if dtype != np.float64:
+        return compute(w, "Sigmoid", dtype, x)
+    # ONNX Runtime computes that of float64 with the precision of float32.
+    return w.op("Reciprocal", w.op("Add", w.op("Exp", w.op("Neg", x)), w.constant(1, dtype)))
 
 
 @writes("Softmax", "LogSoftmax")

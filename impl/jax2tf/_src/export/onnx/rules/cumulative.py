@@ -32,6 +32,8 @@ def _cumprod(w: Writer, node: Node, x: ir.Value, axis: ir.Value) -> ir.Value:
     known, shape = node.inputs[1].value, node.inputs[0].shape
     if known is None or shape is None:
         raise NotImplementedError("ONNX has no Cumprod along an axis that is computed")
+    if 0 in shape:
+        return x
     return running(
         w,
         "Mul",

@@ -114,36 +114,33 @@ def _add_n(w: Writer, node: Node, x: ir.Value, *others: ir.Value) -> ir.Value:
 
 @writes("Atan2")
 def _atan2(w: Writer, node: Node, y: ir.Value, x: ir.Value) -> ir.Value:
-    """The angle by quadrant: atan(y / x), plus or minus pi where x is negative."""
-    dtype = dtype_of(node)
+    """atan(y / x), and for a negative `x` half a turn more in the direction of `y`."""
+    dtype, known = dtype_of(node), node.inputs[1].value
+    if known is not None and np.all((known > 0) & np.isfinite(known)):
+        return compute(w, "Atan", dtype, y if np.all(known == 1) else compute(w, "Div", dtype, y, x))
 
     def number(value: float) -> ir.Value:
         return w.constant(value, dtype)
 
-    zero = number(0)
-    # 1 / x tells the signs of zeros apart.
-    x_is_negative = _has_sign(w, dtype, x)
-    y_is_negative = _has_sign(w, dtype, y)
-    both_zero = w.op("And", ask(w, "Equal", dtype, x, zero), ask(w, "Equal", dtype, y, zero))
-    infinite = number(np.inf)
-    both_infinite = w.op(
-        "And",
-        ask(w, "Equal", dtype, compute(w, "Abs", dtype, x), infinite),
-        ask(w, "Equal", dtype, compute(w, "Abs", dtype, y), infinite),
-    )
-    ratio = compute(w, "Div", dtype, compute(w, "Abs", dtype, y), compute(w, "Abs", dtype, x))
-    ratio = where(w, dtype, both_infinite, number(1), ratio)
-    ratio = where(w, dtype, both_zero, zero, ratio)
-    angle = compute(w, "Atan", dtype, ratio)
-    angle = where(w, dtype, x_is_negative, compute(w, "Sub", dtype, number(np.pi), angle), angle)
-    return where(w, dtype, y_is_negative, compute(w, "Neg", dtype, angle), angle)
+    def both(this: ir.Value, that: ir.Value) -> ir.Value:
+        return w.op("And", this, that)
+
+    # The quotient of two infinities is that of their signs, and two zeros have the angle of y / 1.
+    infinite = both(ask(w, "IsInf", dtype, y), ask(w, "IsInf", dtype, x))
+    zero = both(ask(w, "Equal", dtype, y, number(0)), ask(w, "Equal", dtype, x, number(0)))
+    above = where(w, dtype, infinite, compute(w, "Sign", dtype, y), y)
+    below = where(w, dtype, infinite, compute(w, "Sign", dtype, x), x)
+    below = where(w, dtype, zero, number(1), below)
+    angle = compute(w, "Atan", dtype, compute(w, "Div", dtype, above, below))
+    half_turn = where(w, dtype, _has_sign(w, dtype, y), number(-np.pi), number(np.pi))
+    turned = compute(w, "Add", dtype, angle, half_turn)
+    return where(w, dtype, _has_sign(w, dtype, x), turned, angle)
 
 
 def _has_sign(w: Writer, dtype: np.dtype, x: ir.Value) -> ir.Value:
     """Whether `x` is negative or -0.0."""
-    zero = w.constant(0, dtype)
     inverse = compute(w, "Reciprocal", dtype, x)
-    return w.op("Or", ask(w, "Less", dtype, x, zero), ask(w, "Less", dtype, inverse, zero))
+    return ask(w, "Less", dtype, compute(w, "Add", dtype, x, inverse), w.constant(0, dtype))
 
 
 @writes("DivNoNan")

@@ -124,16 +124,29 @@ def _integer_sum(
     x = x if dtype == inside else cast(w, x, inside)
     kept = list(range(len(shape)))
     for axis in reversed(axes):
-        place, rank = kept.index(axis), len(kept)
-        if place < rank - 2:
-            order = [i for i in range(rank) if i != place]
-            x, place = w.op("Transpose", x, perm=[*order, place]), rank - 1
-        ones = _ones(w, inside, x, place, shape[axis])
-        x = w.op("MatMul", *((x, ones) if place == rank - 1 else (ones, x)))
+        place = kept.index(axis)
         kept.remove(axis)
+        x = _summed(w, inside, x, place, shape[axis], [shape[i] for i in kept])
     if keepdims:
         x = w.op("Unsqueeze", x, w.constant(axes, np.int64))
     return x if dtype == inside else cast(w, x, dtype)
+
+
+def _summed(
+    w: Writer, dtype: np.dtype, x: ir.Value, axis: int, size: Size, others: Sequence[Size]
+) -> ir.Value:
+    """The sum of int32 or int64 along an axis of a size, beside the sizes of the other axes."""
+    ones = _ones(w, dtype, x, axis, size)
+    if all(isinstance(other, int) and other > 0 for other in others) and axis == len(others) - 1:
+        return w.op("MatMul", ones, x)
+    if axis < len(others):
+        order = [i for i in range(len(others) + 1) if i != axis]
+        x = w.op("Transpose", x, perm=[*order, axis])
+    if all(isinstance(other, int) and other > 0 for other in others):
+        return w.op("MatMul", x, ones)
+    # ONNX Runtime refuses the product of an array without elements and a vector.
+    column = w.op("Unsqueeze", ones, w.constant([1], np.int64))
+    return w.op("Squeeze", w.op("MatMul", x, column), w.constant([-1], np.int64))
 
 
 def _ones(w: Writer, dtype: np.dtype, x: ir.Value, axis: int, size: Size) -> ir.Value:
@@ -171,14 +184,17 @@ def _integer_product(
     sizes = list(shape)
     for axis in reversed(axes):
         size = sizes[axis]
-        if isinstance(size, int) and size > 0:
+        if size == 0:
+            x = w.op("ReduceSum", cast(w, x, _INT64), w.constant([axis], np.int64), keepdims=1)
+            x = w.op("Add", cast(w, x, dtype), w.constant(1, dtype))
+        elif isinstance(size, int):
             x = _halved(w, dtype, x, axis, size)
-            if not keepdims:
-                x = w.op("Squeeze", x, w.constant([axis], np.int64))
         else:
             x = folded(w, "Mul", dtype, 1, x, sizes, axis)
-            if keepdims:
-                x = w.op("Unsqueeze", x, w.constant([axis], np.int64))
+        is_kept = isinstance(size, int)
+        if is_kept != keepdims:
+            change = "Unsqueeze" if keepdims else "Squeeze"
+            x = w.op(change, x, w.constant([axis], np.int64))
         sizes[axis : axis + 1] = [1] if keepdims else []
     return x
 

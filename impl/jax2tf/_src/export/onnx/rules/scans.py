@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnx_ir as ir
@@ -31,9 +31,15 @@ def folded(
       axis: counted from the front.
     """
     start = _slice_of(w, dtype, identity, x, shape, axis)
-    body = _body(w, op, dtype, len(shape) - 1, None)
-    result: ir.Value = w.op("Scan", start, x, body=body, num_scan_inputs=1, scan_input_axes=[axis])
-    return result
+
+    def scan(w: Writer) -> ir.Value:
+        body = _body(w, op, dtype, len(shape) - 1, None)
+        result: ir.Value = w.op(
+            "Scan", start, x, body=body, num_scan_inputs=1, scan_input_axes=[axis]
+        )
+        return result
+
+    return _unless_empty(w, x, shape, start, scan)
 
 
 def running(
@@ -54,20 +60,51 @@ def running(
       exclusive: leave out the element at the place.
       reverse: combine from the end of the axis.
     """
-    start = _slice_of(w, dtype, identity, x, shape, axis)
-    _, results = w.op(
-        "Scan",
-        start,
-        x,
-        n=2,
-        body=_body(w, op, dtype, len(shape) - 1, exclusive),
-        num_scan_inputs=1,
-        scan_input_axes=[axis],
-        scan_output_axes=[axis],
-        scan_input_directions=[int(reverse)],
-        scan_output_directions=[int(reverse)],
+
+    def scan(w: Writer) -> ir.Value:
+        result: ir.Value = w.op(
+            "Scan",
+            _slice_of(w, dtype, identity, x, shape, axis),
+            x,
+            n=2,
+            body=_body(w, op, dtype, len(shape) - 1, exclusive),
+            num_scan_inputs=1,
+            scan_input_axes=[axis],
+            scan_output_axes=[axis],
+            scan_input_directions=[int(reverse)],
+            scan_output_directions=[int(reverse)],
+        )[1]
+        return result
+
+    return _unless_empty(w, x, shape, x, scan)
+
+
+def _unless_empty(
+    w: Writer,
+    x: ir.Value,
+    shape: Sequence[Size],
+    if_empty: ir.Value,
+    scan: Callable[[Writer], ir.Value],
+) -> ir.Value:
+    """The result of a Scan of `x`; ONNX Runtime ends the process at one without elements."""
+    if 0 in shape:
+        return if_empty
+    if all(isinstance(size, int) for size in shape):
+        return scan(w)
+    is_empty = w.op("Equal", w.op("Size", x), w.constant(0, np.int64))
+    result: ir.Value = w.op(
+        "If",
+        is_empty,
+        then_branch=_branch(w, lambda inner: inner.op("Identity", if_empty)),
+        else_branch=_branch(w, scan),
     )
-    return results  # type: ignore[no-any-return]
+    return result
+
+
+def _branch(w: Writer, write: Callable[[Writer], ir.Value]) -> ir.Graph:
+    inner = Writer(w.program, w.opset, w)
+    result = write(inner)
+    return ir.Graph([], [result], nodes=inner.nodes, name=f"branch_{next(w._numbers)}")
 
 
 def _slice_of(
@@ -81,11 +118,14 @@ def _slice_of(
     """A number for each element of a slice of `x` at one place of an axis."""
     rest = [size for i, size in enumerate(shape) if i != axis]
     kept = [i for i in range(len(shape)) if i != axis]
+    if not rest:
+        return w.constant(number, dtype)
     if all(isinstance(size, int) for size in rest):
         sizes = w.constant(rest, np.int64)
     else:
         sizes = w.op("Gather", w.op("Shape", x), w.constant(kept, np.int64))
-    return w.op("Expand", w.constant(number, dtype), sizes) if rest else w.constant(number, dtype)
+    result: ir.Value = w.op("Expand", w.constant(number, dtype), sizes)
+    return result
 
 
 def _body(w: Writer, op: str, dtype: np.dtype, rank: int, exclusive: bool | None) -> ir.Graph:
