@@ -21,6 +21,8 @@ def numbers(dtype: str) -> np.ndarray:
     if kind.kind in "iu":
         ends = np.iinfo(kind)
         middle = [0, 1, 2, 3, 5, 7, 8, 17, 100, 127]
+        # Some kernels take integers of 64 bits for two halves.
+        middle += [n for n in (2**31 - 1, 2**31, 2**32 - 1, 2**32 + 3) if n < ends.max]
         low = [-n for n in middle if ends.min < 0] + [ends.min, ends.min + 1]
         return np.array([*middle, *low, ends.max - 1, ends.max, ends.max // 2, ends.max // 3], kind)
     ends = ml_dtypes.finfo(kind)
@@ -37,12 +39,14 @@ def pairs(dtype: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def random(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
-    """Integers of the whole range, or numbers about 1."""
+    """Integers of the whole range, with an odd seed at most 2**32 + 10, or numbers about 1."""
     generator = np.random.default_rng(seed)
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
     if kind == np.bool_:
         return generator.random(shape) < 0.5
     if kind.kind in "iu":
         ends = np.iinfo(kind)
-        return generator.integers(ends.min, ends.max, shape, dtype=kind, endpoint=True)
+        numbers = generator.integers(ends.min, ends.max, shape, dtype=kind, endpoint=True)
+        # Some kernels take integers of 64 bits for two halves.
+        return numbers % kind.type(2**32 + 11) if seed % 2 and kind.itemsize == 8 else numbers
     return generator.normal(size=shape).astype(kind)

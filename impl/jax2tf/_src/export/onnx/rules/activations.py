@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from jax2tf._src.export.onnx.registry import writes
+from jax2tf._src.export.onnx.rules.choices import clipped, maximum
 from jax2tf._src.export.onnx.rules.dtypes import compute, has_kernel
 from jax2tf._src.export.onnx.rules.elementwise import dtype_of
 from jax2tf._src.export.onnx.writer import Writer
@@ -32,7 +33,7 @@ def _relu(w: Writer, node: Node, x: ir.Value) -> ir.Value:
         return x
     if has_kernel("Relu", dtype):
         return w.op("Relu", x)
-    return compute(w, "Max", dtype, x, w.constant(0, dtype))
+    return maximum(w, dtype, x, w.constant(0, dtype))
 
 
 @writes("Elu")
@@ -83,7 +84,7 @@ def _leaky_relu(w: Writer, node: Node, x: ir.Value) -> ir.Value:
 @writes("Relu6")
 def _relu6(w: Writer, node: Node, x: ir.Value) -> ir.Value:
     dtype = dtype_of(node)
-    return compute(w, "Clip", dtype, x, w.constant(0, dtype), w.constant(6, dtype))
+    return clipped(w, dtype, x, w.constant(0, dtype), w.constant(6, dtype))
 
 
 @writes("Softsign")

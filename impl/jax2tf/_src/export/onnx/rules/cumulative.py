@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from jax2tf._src.export.onnx.registry import writes
-from jax2tf._src.export.onnx.rules.dtypes import cast, narrowed, widened
+from jax2tf._src.export.onnx.rules.dtypes import cast, dtype_to_compute, narrowed, widened
 from jax2tf._src.export.onnx.rules.elementwise import dtype_of
 from jax2tf._src.export.onnx.rules.scans import running
 from jax2tf._src.export.onnx.writer import Writer
@@ -34,17 +34,19 @@ def _cumprod(w: Writer, node: Node, x: ir.Value, axis: ir.Value) -> ir.Value:
         raise NotImplementedError("ONNX has no Cumprod along an axis that is computed")
     if 0 in shape:
         return x
-    return running(
+    dtype = dtype_of(node)
+    result = running(
         w,
         "Mul",
-        dtype_of(node),
+        dtype_to_compute("Mul", dtype),
         1,
-        x,
+        widened(w, "Mul", dtype, x),
         shape,
         int(known) % len(shape),
         exclusive=bool(node.attributes.get("exclusive", False)),
         reverse=bool(node.attributes.get("reverse", False)),
     )
+    return narrowed(w, "Mul", dtype, result)
 
 
 def _cumulative(w: Writer, node: Node, op: str, x: ir.Value, axis: ir.Value) -> ir.Value:

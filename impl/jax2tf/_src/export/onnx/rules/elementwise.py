@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from jax2tf._src.export.onnx.registry import writes
 from jax2tf._src.export.onnx.rules.choices import where
-from jax2tf._src.export.onnx.rules.dtypes import ask, compute
+from jax2tf._src.export.onnx.rules.dtypes import ask, cast, compute
 from jax2tf._src.export.onnx.writer import Writer
 from jax2tf._src.graph.graph import Node
 
@@ -21,8 +21,6 @@ _SAME: Mapping[str, str] = {
     **dict.fromkeys(("Add", "AddV2"), "Add"),
     "RealDiv": "Div",
     **dict.fromkeys(("Inv", "Reciprocal"), "Reciprocal"),
-    "Maximum": "Max",
-    "Minimum": "Min",
 }
 _COMPARISONS: Mapping[str, str] = {
     "Equal": "Equal",
@@ -80,7 +78,16 @@ def _is_finite(w: Writer, node: Node, x: ir.Value) -> ir.Value:
 
 @writes("Sign")
 def _sign(w: Writer, node: Node, x: ir.Value) -> ir.Value:
-    return compute(w, "Sign", dtype_of(node), x)
+    return sign(w, dtype_of(node), x)
+
+
+def sign(w: Writer, dtype: np.dtype, x: ir.Value) -> ir.Value:
+    """-1, 0, 1 or NaN."""
+    if dtype != np.int64:
+        return compute(w, "Sign", dtype, x)
+    zero = w.constant(0, dtype)
+    positive = cast(w, w.op("Less", zero, x), dtype)
+    return w.op("Where", w.op("Less", x, zero), w.constant(-1, dtype), positive)
 
 
 @writes("Round", "Rint")
@@ -117,7 +124,9 @@ def _atan2(w: Writer, node: Node, y: ir.Value, x: ir.Value) -> ir.Value:
     """atan(y / x), and for a negative `x` half a turn more in the direction of `y`."""
     dtype, known = dtype_of(node), node.inputs[1].value
     if known is not None and np.all((known > 0) & np.isfinite(known)):
-        return compute(w, "Atan", dtype, y if np.all(known == 1) else compute(w, "Div", dtype, y, x))
+        return compute(
+            w, "Atan", dtype, y if np.all(known == 1) else compute(w, "Div", dtype, y, x)
+        )
 
     def number(value: float) -> ir.Value:
         return w.constant(value, dtype)

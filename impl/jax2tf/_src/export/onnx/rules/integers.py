@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from jax2tf._src.export.onnx.registry import writes
-from jax2tf._src.export.onnx.rules.choices import where
+from jax2tf._src.export.onnx.rules.choices import clipped, where
 from jax2tf._src.export.onnx.rules.dtypes import ask, cast, compute
 from jax2tf._src.export.onnx.rules.elementwise import dtype_of, is_float
 from jax2tf._src.export.onnx.writer import Writer
@@ -61,7 +61,7 @@ def _in_range(w: Writer, node: Node, distance: ir.Value) -> ir.Value:
     known = node.inputs[1].value
     if known is not None:
         return w.constant(np.clip(known, 0, highest).astype(dtype))
-    return compute(w, "Clip", dtype, distance, w.constant(0, dtype), w.constant(highest, dtype))
+    return clipped(w, dtype, distance, w.constant(0, dtype), w.constant(highest, dtype))
 
 
 def _shifted_right(w: Writer, dtype: np.dtype, x: ir.Value, distance: ir.Value) -> ir.Value:
@@ -106,8 +106,11 @@ def _floor_div(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
     quotient = _quotient(w, node, x, y)
     remainder = w.op("Sub", x, w.op("Mul", quotient, y))
     # A remainder whose sign is not that of the divisor makes the quotient one less.
-    signs = w.op("Mul", w.op("Sign", remainder), w.op("Sign", y))
-    return w.op("Add", quotient, w.op("Min", signs, w.constant(0, dtype)))
+    zero = w.constant(0, dtype)
+    signs_differ = w.op("Xor", w.op("Less", remainder, zero), w.op("Less", y, zero))
+    is_exact = w.op("Equal", remainder, zero)
+    less = w.op("Sub", quotient, cast(w, signs_differ, dtype))
+    return w.op("Where", is_exact, quotient, less)
 
 
 @writes("FloorMod")

@@ -56,8 +56,15 @@ def _reduce(w: Writer, node: Node, x: ir.Value, axes: ir.Value) -> ir.Value:
     if node.op == "Mean" and 0 in _sizes(node, known):
         return _mean_of_nothing(w, dtype, x, known, keepdims)
     listed = w.constant(known, np.int64)
+    if dtype in (np.int64, np.uint64) and op in ("ReduceMax", "ReduceMin"):
+        return _long_extreme(w, op, dtype, x, known, keepdims)
     if dtype == np.int16 and not _has_elements(node, known):
         return _int16_extreme(w, op, x, listed, keepdims)
+    if dtype == _BOOL and not _has_elements(node, known):
+        # ONNX Runtime refuses bools of an axis without elements.
+        return cast(
+            w, _reduced(w, op, _UINT8, cast(w, x, _UINT8), listed, keepdims=int(keepdims)), _BOOL
+        )
     return _reduced(w, op, dtype, x, listed, keepdims=int(keepdims))
 
 
@@ -96,6 +103,19 @@ def _int16_extreme(w: Writer, op: str, x: ir.Value, axes: ir.Value, keepdims: bo
     extreme = w.op(op, cast(w, x, _INT32), axes, keepdims=int(keepdims))
     low, high = w.constant(limits.min, _INT32), w.constant(limits.max, _INT32)
     return cast(w, w.op("Clip", extreme, low, high), np.dtype(np.int16))
+
+
+def _long_extreme(
+    w: Writer, op: str, dtype: np.dtype, x: ir.Value, axes: Sequence[int], keepdims: bool
+) -> ir.Value:
+    """The extreme of integers of 64 bits, by its place; see `KERNELS` for the reason."""
+    arg = op.replace("Reduce", "Arg")
+    x = widened(w, arg, dtype, x)
+    for axis in axes:
+        place = w.op(arg, x, axis=axis, keepdims=1)
+        x = w.op("GatherElements", x, place, axis=axis)
+    x = narrowed(w, arg, dtype, x)
+    return x if keepdims else w.op("Squeeze", x, w.constant(axes, np.int64))
 
 
 def _counts(x: Tensor) -> bool:
