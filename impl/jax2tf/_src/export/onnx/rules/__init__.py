@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import importlib
 
-_MODULES = ("control_flow", "elementwise")
+_MODULES = (
+    "arrays",
+    "control_flow",
+    "convolution",
+    "elementwise",
+    "images",
+    "indexing",
+    "matrices",
+    "slices",
+)
 
 
 def import_rules() -> None:
