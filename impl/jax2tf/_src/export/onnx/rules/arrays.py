@@ -28,34 +28,32 @@ def _reshape(w: Writer, node: Node, x: ir.Value, shape: ir.Value) -> ir.Value:
     if target is None:
         return w.op("Reshape", x, sizes.vector(w, node.inputs[1]), allowzero=1)
     target = _with_known(target, result)
-    array = sizes.array_of(x)
-    if array is not None and all(isinstance(n, int) for n in target):
-        return w.constant(array.reshape([n for n in target if isinstance(n, int)]))
-    return w.op("Reshape", x, *_target(w, given, target))
+    array, known = sizes.array_of(x), [n for n in target if isinstance(n, int)]
+    if array is not None and len(known) == len(target):
+        return w.constant(array.reshape(known))
+    return _reshaped(w, x, given, target)
+
+
+def _reshaped(w: Writer, x: ir.Value, given: Tensor, target: Sequence[sizes.Entry]) -> ir.Value:
+    """A Reshape to numbers if they can say the sizes, else to a vector that is computed.
+
+    A -1 stands for the only open size, which is known from the number of elements where no other
+    size is 0. A 0 stands for the size of `given` at the same place.
+    """
+    is_open = [not isinstance(n, int) or n == -1 for n in target]
+    if sum(is_open) <= 1 and 0 not in target:
+        return w.op("Reshape", x, int64s(w, *(n if isinstance(n, int) else -1 for n in target)))
+    source, rank = sizes.root(given), sizes.rank_of(given)
+    numbers = [0 if i < rank and n == sizes.SizeOf(source, i) else n for i, n in enumerate(target)]
+    if 0 not in target and all(isinstance(n, int) for n in numbers):
+        return w.op("Reshape", x, sizes.joined(w, numbers))
+    return w.op("Reshape", x, sizes.joined(w, target), allowzero=1)
 
 
 def _with_known(target: Sequence[sizes.Entry], result: Tensor) -> list[sizes.Entry]:
     """The sizes of a result; -1 stays only where the size is open."""
     known = result.shape or [None] * len(target)
     return [n if isinstance(n, int) else old for old, n in zip(target, known, strict=True)]
-
-
-def _target(w: Writer, given: Tensor, target: list[sizes.Entry]) -> list[ir.Value]:
-    """The target of a Reshape: numbers if they can say it, else a computed vector.
-
-    A 0 takes over the size of `given` at the same place. A -1 is computed from the number of
-    elements, which is known where no other size is 0.
-    """
-    if 0 in target:
-        return [sizes.joined(w, target)]
-    source = sizes.root(given)
-    rank = sizes.rank_of(given)
-    same = [i < rank and n == sizes.SizeOf(source, i) for i, n in enumerate(target)]
-    open_places = [i for i, n in enumerate(target) if not isinstance(n, int) or n == -1]
-    if len(open_places) <= 1:
-        return [int64s(w, *(n if isinstance(n, int) else -1 for n in target))]
-    numbers: list[sizes.Entry] = [0 if s else n for s, n in zip(same, target, strict=True)]
-    return [sizes.joined(w, numbers)]
 
 
 def _is_static(tensor: Tensor) -> bool:

@@ -160,69 +160,63 @@ def _in_order(pairs: Sequence[tuple[int, int]]) -> list[int]:
 def _conv_backprop_input(
     w: Writer, node: Node, lengths: ir.Value, kernel: ir.Value, x: ir.Value
 ) -> ir.Value:
-    filters, image, result = node.inputs[1], node.inputs[2], node.outputs[0]
-    rank = sizes.rank_of(image) - 2
-    window = [_size(filters, i) for i in range(rank)]
+    filters, result = node.inputs[1], node.outputs[0]
+    rank = sizes.rank_of(result) - 2
     strides, dilations = (_spatial(node, name) for name in ("strides", "dilations"))
+    window = [_size(filters, i) for i in range(rank)]
     extent = [(k - 1) * d + 1 for k, d in zip(window, dilations, strict=True)]
-    wanted = sizes.entries(node.inputs[0]) or []
-    wanted = wanted if len(wanted) == rank else _between(node, wanted)
-    known = [
-        n if isinstance(n, int) else m
-        for n, m in zip(_spatial_sizes(node, result), wanted, strict=True)
-    ]
-    pairs, extra = _taken(node, known, _spatial_sizes(node, image), extent, strides)
-    inner = _size(result, _channel_axis(node)) // _size(filters, rank)
+    wanted = _wanted(node)
+    edges = [_edges(node, i, wanted[i], extent[i], strides[i]) for i in range(rank)]
+    pairs, extra = [(low, high) for low, high, _ in edges], [n for *_, n in edges]
+    groups = _size(result, _channel_axis(node)) // _size(filters, rank)
     out = w.op(
         "ConvTranspose",
         _first(w, node, x),
         transposed(w, kernel, _KERNELS[rank]),
-        group=inner if inner != 1 else None,
+        group=groups if groups != 1 else None,
         kernel_shape=window,
         strides=_unless_ones(strides),
         dilations=_unless_ones(dilations),
         pads=_in_order(pairs) if any(itertools.chain(*pairs)) else None,
-        output_padding=[n or 0 for n in extra] if any(n != 0 for n in extra) else None,
+        output_padding=extra if any(extra) else None,
     )
+    longer = [i for i in range(rank) if extra[i] and not isinstance(wanted[i], int)]
+    if longer:
+        ends = sizes.joined(w, [wanted[i] for i in longer])
+        axes = int64s(w, *(i + 2 for i in longer))
+        out = w.op("Slice", out, int64s(w, *[0] * len(longer)), ends, axes)
     return _last(w, node, out)
 
 
-def _between(node: Node, numbers: Sequence[sizes.Entry]) -> list[sizes.Entry]:
-    return list(numbers[2:] if _has_channels_first(node) else numbers[1:-1])
+def _wanted(node: Node) -> list[sizes.Entry]:
+    """The spatial sizes of a transposed convolution."""
+    known = _spatial_sizes(node, node.outputs[0])
+    given = sizes.entries(node.inputs[0])
+    if given is None:
+        raise NotImplementedError(f"a {node.op} of an unknown number of dimensions")
+    if len(given) != len(known):
+        given = given[2:] if _has_channels_first(node) else given[1:-1]
+    return [n if isinstance(n, int) else m for n, m in zip(known, given, strict=True)]
 
 
-def _taken(
-    node: Node,
-    wanted: Sequence[sizes.Entry],
-    given: Sequence[Size],
-    extent: Sequence[int],
-    strides: Sequence[int],
-) -> tuple[list[tuple[int, int]], list[int]]:
-    """What is cut off on both sides of a full transposed convolution, and what is added behind."""
-    pairs, extra = [], []
-    for i, (n, m, k, s) in enumerate(zip(wanted, given, extent, strides, strict=True)):
-        pair = _cut_off(node, i, n, k, s)
-        pairs.append(pair)
-        if isinstance(n, int) and isinstance(m, int):
-            extra.append(n - (s * (m - 1) + k - sum(pair)))
-        else:
-            extra.append(max(s - k, 0) if node.attributes["padding"] == "SAME" else 0)
-    return pairs, extra
-
-
-def _cut_off(
+def _edges(
     node: Node, axis: int, wanted: sizes.Entry, extent: int, stride: int
-) -> tuple[int, int]:
-    """What is cut off on both sides of the full result."""
+) -> tuple[int, int, int]:
+    """What is cut off on both sides of the full result, and what is added behind it.
+
+    An open size is made as long as it can be.
+    """
+    given = _spatial_sizes(node, node.inputs[2])[axis]
     kind = node.attributes["padding"]
-    if kind == "EXPLICIT":
-        return _explicit(node)[axis]
-    if kind == "VALID":
-        return 0, 0
-    pair = same_padding(wanted if isinstance(wanted, int) else None, extent, stride)
-    # An open size is taken to be a multiple of the stride.
-    total = max(extent - stride, 0)
-    return pair or (total // 2, total - total // 2)
+    low, high = _explicit(node)[axis] if kind == "EXPLICIT" else (0, 0)
+    if kind == "SAME":
+        pair = same_padding(wanted if isinstance(wanted, int) else None, extent, stride)
+        if pair is None:
+            raise NotImplementedError(f"a {node.op} of an open size with the padding SAME")
+        low, high = pair
+    if not isinstance(wanted, int) or not isinstance(given, int):
+        return low, high, stride - 1
+    return low, high, wanted - (stride * (given - 1) + extent - low - high)
 
 
 _POOLS = {

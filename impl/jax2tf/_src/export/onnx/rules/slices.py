@@ -31,7 +31,17 @@ def _slice(w: Writer, node: Node, x: ir.Value, begin: ir.Value, size: ir.Value) 
     if not axes:
         return x
     low, count = [starts[i] for i in axes], [lengths[i] for i in axes]
-    return w.op("Slice", x, sizes.joined(w, low), _ends(w, low, count), int64s(w, *axes))
+    if count == [1] and not isinstance(low[0], int):
+        return w.op("Gather", x, _index(w, low[0]), axis=axes[0])
+    first = sizes.joined(w, low)
+    return w.op("Slice", x, first, _ends(w, low, count, first), int64s(w, *axes))
+
+
+def _index(w: Writer, entry: sizes.Entry) -> ir.Value:
+    """An index that is computed as a vector, in its own dtype."""
+    if isinstance(entry, sizes.Item) and entry.index is None:
+        return w.op("Unsqueeze", w.value(entry.tensor), int64s(w, 0))
+    return sizes.joined(w, [entry])
 
 
 def _is_same(result: Tensor, given: Tensor, axis: int) -> bool:
@@ -41,7 +51,9 @@ def _is_same(result: Tensor, given: Tensor, axis: int) -> bool:
     return isinstance(given.shape[axis], int) and result.shape[axis] == given.shape[axis]
 
 
-def _ends(w: Writer, low: Sequence[sizes.Entry], count: Sequence[sizes.Entry]) -> ir.Value:
+def _ends(
+    w: Writer, low: Sequence[sizes.Entry], count: Sequence[sizes.Entry], first: ir.Value
+) -> ir.Value:
     """Where parts end that start at `low`: a length of -1 goes to the end."""
     known: list[int] = []
     for start, length in zip(low, count, strict=True):
@@ -54,7 +66,7 @@ def _ends(w: Writer, low: Sequence[sizes.Entry], count: Sequence[sizes.Entry]) -
     if all(start == 0 for start in low):
         return sizes.joined(w, [sizes.TO_THE_END if n == -1 else n for n in count])
     if -1 not in count:
-        return w.op("Add", sizes.joined(w, low), sizes.joined(w, count))
+        return w.op("Add", first, sizes.joined(w, count))
     # A sum with the largest number would overflow.
     parts = [
         int64s(w, sizes.TO_THE_END)
