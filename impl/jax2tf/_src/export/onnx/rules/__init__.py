@@ -5,13 +5,19 @@ from __future__ import annotations
 import importlib
 
 _MODULES = (
+    "activations",
     "arrays",
+    "casts",
+    "choices",
     "control_flow",
     "convolution",
     "elementwise",
     "images",
     "indexing",
+    "integers",
     "matrices",
+    "products",
+    "reductions",
     "slices",
 )
 

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from jax2tf._src.export.onnx.registry import writes
 from jax2tf._src.export.onnx.rules import sizes
-from jax2tf._src.export.onnx.rules.carriers import carried
+from jax2tf._src.export.onnx.rules.dtypes import narrowed, widened
 from jax2tf._src.export.onnx.rules.sizes import int64s
 from jax2tf._src.export.onnx.writer import Writer, onnx_dtype
 from jax2tf._src.graph.graph import Node, Tensor
@@ -183,7 +183,8 @@ def _tile(w: Writer, node: Node, x: ir.Value, multiples: ir.Value) -> ir.Value:
     if known is not None and all(known == 1):
         return x
     repeats = sizes.vector(w, node.inputs[1])
-    return carried(w, "Tile", node.inputs[0].dtype, lambda t: w.op("Tile", t, repeats), x)
+    dtype = sizes.dtype_of(node.inputs[0])
+    return narrowed(w, "Tile", dtype, w.op("Tile", widened(w, "Tile", dtype, x), repeats))
 
 
 @writes("BroadcastTo")
@@ -193,7 +194,7 @@ def _broadcast_to(w: Writer, node: Node, x: ir.Value, shape: ir.Value) -> ir.Val
         return x
     target = sizes.entries(node.inputs[1])
     if target is None:
-        return expanded(w, given.dtype, x, sizes.vector(w, node.inputs[1]))
+        return expanded(w, sizes.dtype_of(given), x, sizes.vector(w, node.inputs[1]))
     target = _with_known(target, result)
     # A dimension that keeps its size is broadcast to 1.
     own, source = sizes.rank_of(given), sizes.root(given)
@@ -204,12 +205,12 @@ def _broadcast_to(w: Writer, node: Node, x: ir.Value, shape: ir.Value) -> ir.Val
     ]
     if all(n == 1 for n in target) and front == 0:
         return x
-    return expanded(w, given.dtype, x, sizes.joined(w, target))
+    return expanded(w, sizes.dtype_of(given), x, sizes.joined(w, target))
 
 
-def expanded(w: Writer, dtype: np.dtype | None, x: ir.Value, shape: ir.Value) -> ir.Value:
+def expanded(w: Writer, dtype: np.dtype, x: ir.Value, shape: ir.Value) -> ir.Value:
     """The array, broadcast to a shape."""
-    return carried(w, "Expand", dtype, lambda t: w.op("Expand", t, shape), x)
+    return narrowed(w, "Expand", dtype, w.op("Expand", widened(w, "Expand", dtype, x), shape))
 
 
 @writes("Fill")
@@ -231,7 +232,7 @@ def filled(
         return w.constant(np.full(static, array))
     lengths = sizes.vector(w, shape) if target is None else sizes.joined(w, target)
     if array is None:
-        return expanded(w, result.dtype, value, lengths)
+        return expanded(w, sizes.dtype_of(result), value, lengths)
     return w.op("ConstantOfShape", lengths, value=ir.tensor(array.reshape(1)))
 
 

@@ -8,7 +8,7 @@ import onnx_ir as ir
 from jax2tf._src.export.onnx.registry import writes
 from jax2tf._src.export.onnx.rules import sizes
 from jax2tf._src.export.onnx.rules.arrays import expanded, filled, transposed
-from jax2tf._src.export.onnx.rules.carriers import chosen
+from jax2tf._src.export.onnx.rules.choices import where
 from jax2tf._src.export.onnx.rules.sizes import int64s
 from jax2tf._src.export.onnx.writer import Writer
 from jax2tf._src.graph.graph import Node, Tensor
@@ -48,7 +48,7 @@ def _gather_nd(w: Writer, node: Node, x: ir.Value, indices: ir.Value) -> ir.Valu
     if depth == 0:
         batch = sizes.sizes_of(places) or []
         target = [*batch[:-1], *(sizes.sizes_of(given) or [])]
-        return expanded(w, given.dtype, x, sizes.joined(w, target))
+        return expanded(w, sizes.dtype_of(given), x, sizes.joined(w, target))
     if depth == 1:
         flat = w.op("Squeeze", _index(w, places, indices), int64s(w, -1))
         return w.op("Gather", x, flat, axis=0)
@@ -127,4 +127,4 @@ def _one_hot(
         classes = w.op("Reshape", classes, int64s(w, -1, *[1] * (rank - axis)))
     # ONNX's OneHot counts negative indices from the end.
     is_on = w.op("Equal", w.op("Unsqueeze", numbers, int64s(w, axis)), classes)
-    return chosen(w, result.dtype, is_on, on, off)
+    return where(w, sizes.dtype_of(result), is_on, on, off)

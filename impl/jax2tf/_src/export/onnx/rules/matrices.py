@@ -7,8 +7,10 @@ import onnx_ir as ir
 
 from jax2tf._src.export.onnx.registry import writes
 from jax2tf._src.export.onnx.rules import sizes
-from jax2tf._src.export.onnx.rules.carriers import carried, chosen
+from jax2tf._src.export.onnx.rules.choices import where
+from jax2tf._src.export.onnx.rules.dtypes import narrowed, widened
 from jax2tf._src.export.onnx.rules.sizes import int64s
+from jax2tf._src.export.onnx.rules.slices import padded
 from jax2tf._src.export.onnx.writer import Writer
 from jax2tf._src.graph.graph import Node, Tensor
 
@@ -26,7 +28,8 @@ def _band_part(w: Writer, node: Node, x: ir.Value, lower: ir.Value, upper: ir.Va
 
     if below < 0 and above < 0:
         return x
-    return carried(w, "Trilu", node.inputs[0].dtype, cut, x)
+    dtype = sizes.dtype_of(node.inputs[0])
+    return narrowed(w, "Trilu", dtype, cut(widened(w, "Trilu", dtype, x)))
 
 
 def _number(tensor: Tensor) -> int:
@@ -64,7 +67,7 @@ def _diag(
         # The diagonal ends before the last row, or the last column.
         column = _lengthened(w, node, column, number, side, length)
     is_there = _on_diagonal(w, node, number, height, width)
-    return chosen(w, result.dtype, is_there, column, padding)
+    return where(w, sizes.dtype_of(result), is_there, column, padding)
 
 
 def _square(node: Node) -> bool:
@@ -79,9 +82,7 @@ def _lengthened(
     rank = sizes.rank_of(node.outputs[0])
     pads = [0] * (2 * rank)
     pads[-2 if number >= 0 else -1] = side - length
-    return carried(
-        w, "Pad", node.outputs[0].dtype, lambda t: w.op("Pad", t, int64s(w, *pads)), column
-    )
+    return padded(w, sizes.dtype_of(node.outputs[0]), column, int64s(w, *pads))
 
 
 def _on_diagonal(
@@ -136,4 +137,4 @@ def _set_diag(w: Writer, node: Node, x: ir.Value, diagonal: ir.Value, k: ir.Valu
     if side != length:
         column = _lengthened(w, node, column, number, side, length)
     is_there = w.constant(np.eye(height, width, number, dtype=bool))
-    return chosen(w, given.dtype, is_there, column, x)
+    return where(w, sizes.dtype_of(given), is_there, column, x)

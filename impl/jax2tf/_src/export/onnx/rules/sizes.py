@@ -227,6 +227,12 @@ def array_of(value: ir.Value) -> np.ndarray | None:
     return None if value.const_value is None else value.const_value.numpy()
 
 
+def dtype_of(tensor: Tensor) -> np.dtype:
+    """The dtype of an array."""
+    assert tensor.dtype is not None, tensor.name
+    return tensor.dtype
+
+
 def axis_of(tensor: Tensor, rank: int) -> int:
     """A known axis, counted from the front."""
     value = tensor.value

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from jax2tf._src.export.onnx.registry import writes
 from jax2tf._src.export.onnx.rules import sizes
-from jax2tf._src.export.onnx.rules.carriers import carried
+from jax2tf._src.export.onnx.rules.dtypes import narrowed, widened
 from jax2tf._src.export.onnx.rules.sizes import int64s
 from jax2tf._src.export.onnx.writer import Writer
 from jax2tf._src.graph.graph import Node, Tensor
@@ -240,10 +240,13 @@ def _pad(w: Writer, node: Node, x: ir.Value, paddings: ir.Value, *number: ir.Val
     known = sizes.array_of(paddings)
     if known is not None and not known.any():
         return x
-    pads = _pads(w, node.inputs[1], paddings)
-    return carried(
-        w, "Pad", node.inputs[0].dtype, lambda t, *n: w.op("Pad", t, pads, *n), x, *number
-    )
+    return padded(w, sizes.dtype_of(node.inputs[0]), x, _pads(w, node.inputs[1], paddings), *number)
+
+
+def padded(w: Writer, dtype: np.dtype, x: ir.Value, pads: ir.Value, *number: ir.Value) -> ir.Value:
+    """The array with a number around it; the number is 0 if it is left out."""
+    inside = [widened(w, "Pad", dtype, t) for t in (x, *number)]
+    return narrowed(w, "Pad", dtype, w.op("Pad", inside[0], pads, *inside[1:]))
 
 
 def _pads(w: Writer, tensor: Tensor, paddings: ir.Value) -> ir.Value:

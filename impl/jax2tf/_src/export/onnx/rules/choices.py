@@ -1,0 +1,33 @@
+"""Choices between two arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from jax2tf._src.export.onnx.registry import writes
+from jax2tf._src.export.onnx.rules.dtypes import compute, narrowed, widened
+from jax2tf._src.export.onnx.writer import Writer
+from jax2tf._src.graph.graph import Node
+
+
+def where(
+    w: Writer, dtype: np.dtype, condition: ir.Value, this: ir.Value, that: ir.Value
+) -> ir.Value:
+    """`this` where the condition holds, else `that`, both of a dtype."""
+    this, that = (widened(w, "Where", dtype, x) for x in (this, that))
+    return narrowed(w, "Where", dtype, w.op("Where", condition, this, that))
+
+
+@writes("SelectV2")
+def _select(w: Writer, node: Node, condition: ir.Value, this: ir.Value, that: ir.Value) -> ir.Value:
+    dtype = node.inputs[1].dtype
+    assert dtype is not None
+    return where(w, dtype, condition, this, that)
+
+
+@writes("ClipByValue")
+def _clip(w: Writer, node: Node, x: ir.Value, low: ir.Value, high: ir.Value) -> ir.Value:
+    dtype = node.inputs[0].dtype
+    assert dtype is not None
+    return compute(w, "Max", dtype, compute(w, "Min", dtype, x, high), low)
