@@ -6,21 +6,20 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from jax2tf._src.graph.graph import Graph, Node, graphs_in
+from jax2tf._src.graph.graph import Node
 from jax2tf._src.util.typing import PyTree
 
 # Larger results are computed at run time, unless an operand is as large.
 _MAX_BYTES = 1 << 16
 
 
-def fold(graph: Graph) -> None:
-    """Replaces ops whose results are known by constants; in inner graphs too."""
-    for node in graph.nodes:
-        for inner in graphs_in(node):
-            fold(inner)
-        array = _known(node)
-        if array is not None:
-            node.op, node.inputs, node.attributes = "Const", [], {"value": array}
+def fold(node: Node) -> None:
+    """Replaces a node by a constant if its result is known."""
+    array = _known(node)
+    if array is not None:
+        node.op, node.inputs, node.attributes = "Const", [], {"value": array}
+        (result,) = node.outputs
+        result.shape = array.shape
 
 
 def _known(node: Node) -> np.ndarray | None:

@@ -10,10 +10,10 @@ import onnx_ir as ir
 
 from jax2tf._src.export.onnx import passes, registry
 from jax2tf._src.export.onnx.rules import import_rules
-from jax2tf._src.graph.folding import fold
 from jax2tf._src.graph.graph import Graph, Node, Program, Tensor
 from jax2tf._src.graph.inlining import inlined
-from jax2tf._src.graph.pruning import live_in, prune
+from jax2tf._src.graph.pruning import live_in
+from jax2tf._src.graph.simplifying import simplify
 from jax2tf._src.util.typing import PyTree
 
 # The version of ONNX's ops.
@@ -147,9 +147,7 @@ class Writer:
         """A writer of a graph within this one, which reads the values of this one."""
         return Writer(self.opset, self)
 
-    def graph(
-        self, name: str, inputs: Sequence[ir.Value], results: Sequence[ir.Value]
-    ) -> ir.Graph:
+    def graph(self, name: str, inputs: Sequence[ir.Value], results: Sequence[ir.Value]) -> ir.Graph:
         """The graph of the nodes so far.
 
         Each result is made by a node of this graph, and stands once: others get an Identity.
@@ -184,8 +182,7 @@ def model_of(
     """
     import_rules()
     main = inlined(program)
-    fold(main)
-    prune(main)
+    simplify(main)
     writer = Writer(opset)
     # The names of the user come first.
     for name in (*(tensor.name for tensor in main.inputs), *program.output_names):

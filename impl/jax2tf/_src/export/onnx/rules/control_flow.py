@@ -171,8 +171,10 @@ class _Loop:
         if bound is not None:
             return self._w.constant(int(bound) - count.start, np.int64)
         steps = self._w.op("Cast", self._w.value(count.bound), to=_INT64)
-        return steps if not count.start else self._w.op(
-            "Sub", steps, self._w.constant(count.start, np.int64)
+        return (
+            steps
+            if not count.start
+            else self._w.op("Sub", steps, self._w.constant(count.start, np.int64))
         )
 
     def _last_number(self, count: _Count) -> PyTree:
