@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol, TypeVar, cast
 
-import tensorflow as tf
 from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
@@ -18,7 +17,9 @@ from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.trace import Kept, Trace
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.dtypes import DType
 from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.tensors import Computation, Tensor
 from jax2tf._src.util.typing import Aval, Dim, Param, Shape, Size
 
 T = TypeVar("T")
@@ -33,42 +34,42 @@ class LoweringInterface(Protocol):
     @property
     def is_by_kernels(self) -> bool: ...
 
-    def run(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor]) -> list[tf.Tensor]: ...
+    def run(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[Tensor]) -> list[Tensor]: ...
 
     def run_open(
-        self, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], args: Sequence[tf.Tensor]
-    ) -> list[tf.Tensor]: ...
+        self, jaxpr: jex_core.Jaxpr, consts: Sequence[Tensor], args: Sequence[Tensor]
+    ) -> list[Tensor]: ...
 
     def with_sizes(self, sizes: dims.Values, *, by_kernels: bool = False) -> LoweringInterface: ...
 
     def call(
-        self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor], name: str
-    ) -> list[tf.Tensor]: ...
+        self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[Tensor], name: str
+    ) -> list[Tensor]: ...
 
     def call_function(
         self,
         key: Hashable,
-        body: Callable[..., Sequence[tf.Tensor]],
-        args: Sequence[tf.Tensor],
+        body: Callable[..., Sequence[Tensor]],
+        args: Sequence[Tensor],
         name: str,
         *,
         any_shape: bool = False,
         jit_compile: bool | None = None,
-    ) -> list[tf.Tensor]: ...
+    ) -> list[Tensor]: ...
 
-    def constant(self, value: ArrayLike) -> tf.Tensor: ...
+    def constant(self, value: ArrayLike) -> Tensor: ...
 
     def dim(self, dim: Dim) -> Size: ...
 
-    def shape(self, shape: Shape) -> tuple[int, ...] | tf.Tensor: ...
+    def shape(self, shape: Shape) -> tuple[int, ...] | Tensor: ...
 
-    def vector(self, dims: Shape) -> tf.Tensor: ...
+    def vector(self, dims: Shape) -> Tensor: ...
 
-    def number(self, value: int) -> tf.Tensor: ...
+    def number(self, value: int) -> Tensor: ...
 
     def static_shape(self, shape: Shape) -> list[int | None]: ...
 
-    def zeros(self, aval: Aval) -> tf.Tensor: ...
+    def zeros(self, aval: Aval) -> Tensor: ...
 
 
 class Context:
@@ -91,7 +92,7 @@ class Context:
         return cast("list[Aval]", [v.aval for v in self.eqn.outvars])
 
     @property
-    def out(self) -> tf.DType:
+    def out(self) -> DType:
         """The TensorFlow dtype of the first result."""
         return dtypes.to_tf(self.avals_out[0].dtype)
 
@@ -117,11 +118,11 @@ class Context:
         """Whether the target has a quirk, which the graph must avoid."""
         return self.target.has(quirk)
 
-    def is_nan(self, x: tf.Tensor) -> tf.Tensor:
+    def is_nan(self, x: Tensor) -> Tensor:
         """Where `x` is NaN. Without IsNan in the target: where `x` differs from itself."""
         return ops.is_nan(x) if self.takes("IsNan", x.dtype.name) else ops.not_equal(x, x)
 
-    def to_abs(self, x: tf.Tensor) -> tf.Tensor:
+    def to_abs(self, x: Tensor) -> Tensor:
         """The operand of Abs for the magnitude of `x`.
 
         OpenVINO's Abs writes its result into its operand if that is a vector. A target with this
@@ -140,11 +141,11 @@ class Context:
         """Returns a dimension as an int, or as a scalar int32 tensor if it is unknown."""
         return self._lowering.dim(dim)
 
-    def shape(self, shape: Shape) -> tuple[int, ...] | tf.Tensor:
+    def shape(self, shape: Shape) -> tuple[int, ...] | Tensor:
         """Returns a shape as a tuple of ints, or as an int32 vector if a size is unknown."""
         return self._lowering.shape(shape)
 
-    def vector(self, dims: Shape) -> tf.Tensor:
+    def vector(self, dims: Shape) -> Tensor:
         """Returns sizes, axes, or pairs of them as the int32 operand of an op of tf.raw_ops.
 
         Eager TensorFlow then need not convert a list on each call, and a graph holds each vector
@@ -152,7 +153,7 @@ class Context:
         """
         return self._lowering.vector(dims)
 
-    def reshaped(self, x: tf.Tensor, shape: Shape) -> tf.Tensor:
+    def reshaped(self, x: Tensor, shape: Shape) -> Tensor:
         """Reshapes `x` to a shape with the same number of elements.
 
         TensorFlow infers a size if it is the only unknown one. The graph then need not compute it,
@@ -168,7 +169,7 @@ class Context:
                 return ops.squeeze(x, dropped)
         return ops.raw.Reshape(tensor=x, shape=self.vector(shape))
 
-    def number(self, value: int) -> tf.Tensor:
+    def number(self, value: int) -> Tensor:
         """Returns an axis or a size as the int32 operand of an op of tf.raw_ops, as `vector`."""
         return self._lowering.number(value)
 
@@ -176,42 +177,40 @@ class Context:
         """Returns a shape for tf.TensorShape, with None for each unknown size."""
         return self._lowering.static_shape(shape)
 
-    def zeros(self, aval: Aval) -> tf.Tensor:
+    def zeros(self, aval: Aval) -> Tensor:
         """Returns zeros of an aval's shape and dtype; for PRNG keys, zeros of their data."""
         return self._lowering.zeros(aval)
 
     def inline(
-        self, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor, sizes: dims.Values | None = None
-    ) -> list[tf.Tensor]:
+        self, jaxpr: jex_core.ClosedJaxpr, *args: Tensor, sizes: dims.Values | None = None
+    ) -> list[Tensor]:
         """Lowers a closed jaxpr in place; `sizes` are the values of its dimension variables."""
         lowering = self._lowering if sizes is None else self._lowering.with_sizes(sizes)
         return lowering.run(jaxpr, args)
 
     def inline_open(
-        self, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], *args: tf.Tensor
-    ) -> list[tf.Tensor]:
+        self, jaxpr: jex_core.Jaxpr, consts: Sequence[Tensor], *args: Tensor
+    ) -> list[Tensor]:
         """Lowers a jaxpr in place. Its constants are tensors."""
         return self._lowering.run_open(jaxpr, consts, args)
 
-    def call(
-        self, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor, name: str = ""
-    ) -> list[tf.Tensor]:
+    def call(self, jaxpr: jex_core.ClosedJaxpr, *args: Tensor, name: str = "") -> list[Tensor]:
         """Lowers a closed jaxpr; its callers share a function if that makes the graph smaller."""
         return self._lowering.call(jaxpr, args, name)
 
-    def constant(self, value: ArrayLike) -> tf.Tensor:
+    def constant(self, value: ArrayLike) -> Tensor:
         """Returns a constant as a tensor; a graph holds each constant only once."""
         return self._lowering.constant(value)
 
     def function(
         self,
         key: Hashable,
-        body: Callable[..., Sequence[tf.Tensor]],
-        *args: tf.Tensor,
+        body: Callable[..., Sequence[Tensor]],
+        *args: Tensor,
         name: str = "",
         any_shape: bool = False,
         jit_compile: bool | None = None,
-    ) -> list[tf.Tensor]:
+    ) -> list[Tensor]:
         """Calls `body(ctx, *args)` as one TensorFlow function, also in eager mode.
 
         Rules use it for many ops (a threefry block) and for loops, which eager TensorFlow runs in
@@ -220,7 +219,7 @@ class Context:
         even if its caller is not compiled.
         """
 
-        def with_context(lowering: LoweringInterface, *inner: tf.Tensor) -> Sequence[tf.Tensor]:
+        def with_context(lowering: LoweringInterface, *inner: Tensor) -> Sequence[Tensor]:
             return body(Context(lowering, self.eqn), *inner)
 
         # TensorFlow sees (b, 3) and (2*b, 3) both as (None, 3), so the key has JAX's shapes.
@@ -247,25 +246,21 @@ class Context:
         make = functools.partial(jex_core.ClosedJaxpr, jaxpr, consts)
         return self.cached("closed", make, Identity(jaxpr), Identity(self.eqn))
 
-    def computation(
-        self, jaxpr: jex_core.ClosedJaxpr, storage: tf.DType | None = None
-    ) -> tf.types.experimental.ConcreteFunction:
+    def computation(self, jaxpr: jex_core.ClosedJaxpr, storage: DType | None = None) -> Computation:
         """Makes a jaxpr of scalars the function that XLA's reducing ops take as computation.
 
         With `storage`, arguments and results have that dtype and are cast around the jaxpr, because
         the XLA ops do not take float8 or int4.
         """
 
-        def body(*args: tf.Tensor) -> list[tf.Tensor]:
+        def body(*args: Tensor) -> list[Tensor]:
             operands = [ops.cast(a, d) for a, d in zip(args, inner, strict=True)]
             results = self._lowering.with_sizes({}).run(jaxpr, operands)
             # The predicate of SelectAndScatter stays bool.
             return [ops.cast(r, storage) if storage and r.dtype in inner else r for r in results]
 
-        def make() -> tf.types.experimental.ConcreteFunction:
-            specs = [tf.TensorSpec([], storage or dtype) for dtype in inner]
-            with tf.init_scope():
-                return tf.function(body, autograph=False).get_concrete_function(*specs)
+        def make() -> Computation:
+            return ops.computation(body, [storage or dtype for dtype in inner])
 
         inner = [dtypes.to_tf(aval.dtype) for aval in jaxpr.in_avals]
         return self.cached("computation", make, Identity(jaxpr.jaxpr), storage)
@@ -277,7 +272,7 @@ class Context:
         return refusals.unsupported(self.eqn, reason, remedy, **params)
 
 
-def op_type_of(x: tf.Tensor) -> str:
+def op_type_of(x: Tensor) -> str:
     """Returns the type of the op that makes `x`; an eager tensor counts as a constant."""
     op = getattr(x, "op", None)
     return "Const" if op is None else str(op.type)

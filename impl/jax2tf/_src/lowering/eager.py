@@ -13,7 +13,6 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src import compat, ops
 from jax2tf._src.lowering import pipeline
@@ -26,6 +25,7 @@ from jax2tf._src.tracing.jaxprs import count_equations
 from jax2tf._src.tracing.large_constants import LIMIT, SMALL_CONSTANT_SIZE
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.tracing.traits import CALLBACKS, DRAWS
+from jax2tf._src.util.tensors import Spec, Tensor, Variable
 
 # A function with this many equations is a graph from the first call on.
 FEWEST_EQUATIONS = 50
@@ -36,14 +36,14 @@ FEWEST_EQUATIONS_OF_MANY_CALLS = 4
 CALLS_OP_BY_OP = 8
 
 
-def run_as_graph(lowering: LoweringInterface, args: Sequence[tf.Tensor]) -> list[tf.Tensor] | None:
+def run_as_graph(lowering: LoweringInterface, args: Sequence[Tensor]) -> list[Tensor] | None:
     """Runs a lowering's trace in eager mode as one graph; None if it has to run op by op.
 
     Functions with side effects, with calls into Python or TensorFlow, or with polymorphic shapes
     (each size would need its own graph) always run op by op.
     """
     trace = lowering.trace
-    if tf.config.functions_run_eagerly() or compat.graphs.are_ops_observed():
+    if ops.functions_run_eagerly() or compat.graphs.are_ops_observed():
         return None
     if not trace.cached("is pure", lambda: _is_pure(trace)):
         return None
@@ -62,8 +62,8 @@ def run_as_graph(lowering: LoweringInterface, args: Sequence[tf.Tensor]) -> list
 
 
 def run_compiled(
-    trace: Trace, body: Callable[..., Sequence[tf.Tensor]], args: Sequence[tf.Tensor]
-) -> list[tf.Tensor] | None:
+    trace: Trace, body: Callable[..., Sequence[Tensor]], args: Sequence[Tensor]
+) -> list[Tensor] | None:
     """Runs `body` in eager mode, compiled by XLA; None if only a tf.function can run it.
 
     Args:
@@ -71,7 +71,7 @@ def run_compiled(
       body: gets tensors in place of `args`.
       args: the arguments of the trace.
     """
-    if tf.config.functions_run_eagerly() or trace.is_polymorphic:
+    if ops.functions_run_eagerly() or trace.is_polymorphic:
         return None
 
     def make() -> EagerFunction | None:
@@ -90,12 +90,12 @@ class EagerGraph:
       captured: large constants, or the variables that hold them. Each call reads the variables.
     """
 
-    function: Callable[..., Sequence[tf.Tensor]]
-    captured: Sequence[tf.Tensor | tf.Variable]
+    function: Callable[..., Sequence[Tensor]]
+    captured: Sequence[Tensor | Variable]
 
     @classmethod
     def of(
-        cls, lowering: LoweringInterface, args: Sequence[tf.Tensor], is_large: bool
+        cls, lowering: LoweringInterface, args: Sequence[Tensor], is_large: bool
     ) -> EagerGraph | None:
         """Makes the graph of a trace; None for a small graph that only TensorFlow can make."""
         trace = lowering.trace
@@ -105,7 +105,7 @@ class EagerGraph:
             _held(trace, as_numpy(c)) for c in itertools.compress(jaxpr.consts, is_captured)
         ]
 
-        def body(*inner: tf.Tensor) -> list[tf.Tensor]:
+        def body(*inner: Tensor) -> list[Tensor]:
             inside = (
                 lowering.with_sizes({}) if is_large else lowering.with_sizes({}, by_kernels=True)
             )
@@ -123,18 +123,18 @@ class EagerGraph:
             return cls(function, captured)
         if not is_large:
             return None
-        made = tf.function(body, autograph=False).get_concrete_function(*specs)
+        made = ops.function(body, autograph=False).get_concrete_function(*specs)
         return cls(made, captured)
 
-    def __call__(self, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    def __call__(self, args: Sequence[Tensor]) -> list[Tensor]:
         return list(self.function(*map(ops.convert_to_tensor, self.captured), *args))
 
 
-def _specs(tensors: Sequence[tf.Tensor | tf.Variable]) -> list[tf.TensorSpec]:
-    return [tf.TensorSpec(x.shape, x.dtype) for x in tensors]
+def _specs(tensors: Sequence[Tensor | Variable]) -> list[Spec]:
+    return [ops.TensorSpec(x.shape, x.dtype) for x in tensors]
 
 
-def _held(trace: Trace, value: np.ndarray) -> tf.Tensor | tf.Variable:
+def _held(trace: Trace, value: np.ndarray) -> Tensor | Variable:
     variable = trace.large_constants.held(value)
     return ops.constant(value) if variable is None else variable
 

@@ -16,7 +16,6 @@ import functools
 from collections.abc import Callable, Sequence
 
 import jax
-import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
 
@@ -26,6 +25,8 @@ from jax2tf._src.lowering.registry import Lowered, Rule
 from jax2tf._src.native import xla_call_module
 from jax2tf._src.targets.target import FOR_XLA
 from jax2tf._src.tracing.trace import Trace, trace_of
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Aval, Param, PyTree
 
 
@@ -55,13 +56,13 @@ def _function_of(eqn: jex_core.JaxprEqn) -> Callable[..., PyTree] | None:
     return None if function is None else functools.partial(function, **eqn.params)
 
 
-def _as_function(ctx: Context, *operands: tf.Tensor, **_: object) -> Lowered:
+def _as_function(ctx: Context, *operands: Tensor, **_: object) -> Lowered:
     function = _function_of(ctx.eqn)
     assert function is not None, ctx.eqn.primitive
     return _traced(ctx, function, operands)
 
 
-def _as_implemented(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
+def _as_implemented(ctx: Context, *operands: Tensor, **params: Param) -> Lowered:
     try:
         return _traced(ctx, functools.partial(ctx.eqn.primitive.impl, **params), operands)
     # The implementation needs concrete values, as NumPy does, so JAX cannot trace it.
@@ -74,9 +75,7 @@ def _as_implemented(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowe
     return _as_module(ctx, *operands, **params)
 
 
-def _traced(
-    ctx: Context, function: Callable[..., PyTree], operands: Sequence[tf.Tensor]
-) -> Lowered:
+def _traced(ctx: Context, function: Callable[..., PyTree], operands: Sequence[Tensor]) -> Lowered:
     trace = ctx.cached(
         "foreign",
         lambda: trace_of(jax.jit(function).trace(*_specs(ctx.avals_in)), ctx.trace.simplify),
@@ -86,7 +85,7 @@ def _traced(
     return results if ctx.eqn.primitive.multiple_results else results[0]
 
 
-def _as_module(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
+def _as_module(ctx: Context, *operands: Tensor, **params: Param) -> Lowered:
     if not ctx.wants("XlaCallModule"):
         raise ctx.unsupported(
             "JAX has it as StableHLO alone, which only XLA runs",
@@ -107,7 +106,7 @@ def _as_module(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
         sizes = [jax.ShapeDtypeStruct((dim, 0), bool) for dim in names.values()]
         return trace_of(jax.jit(whole).trace(*sizes, *_specs(ctx.avals_in)), ctx.trace.simplify)
 
-    sized = [ops.zeros(ctx.shape((dim, 0)), tf.bool) for dim in names.values()]
+    sized = [ops.zeros(ctx.shape((dim, 0)), dtypes.bool_) for dim in names.values()]
     inner = ctx.cached("foreign module", trace, ctx.eqn)
     results = xla_call_module.call(inner, options, ctx, [*sized, *operands])
     return results if ctx.eqn.primitive.multiple_results else results[0]

@@ -10,9 +10,9 @@ import functools
 import re
 import weakref
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import numpy as np
-import tensorflow as tf
 from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
@@ -46,6 +46,7 @@ from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity, SameElements
 from jax2tf._src.util.lru import cached
+from jax2tf._src.util.tensors import Graph, Operation, Tensor, Variable
 from jax2tf._src.util.typing import Aval, Dim, Shape, aval_of
 
 
@@ -67,14 +68,14 @@ class Lowering:
         self.dim_values = dim_values or {}
         self._new_ops = NewOps()
         self._constant_bytes = 0
-        self._root_graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
-        self._graph_constants: weakref.WeakKeyDictionary[tf.Graph, dict[Hashable, tf.Tensor]] = (
+        self._root_graph = None if ops.executing_eagerly() else ops.get_default_graph()
+        self._graph_constants: weakref.WeakKeyDictionary[Graph, dict[Hashable, Tensor]] = (
             weakref.WeakKeyDictionary()
         )
 
-    def run_trace(self, args: Sequence[tf.Tensor], eager_graphs: bool = False) -> list[tf.Tensor]:
+    def run_trace(self, args: Sequence[Tensor], eager_graphs: bool = False) -> list[Tensor]:
         """Returns the results of the trace on `args`; `jax2tf.convert` explains `eager_graphs`."""
-        if not tf.executing_eagerly():
+        if not ops.executing_eagerly():
             require_arrays(self.trace, self.target)
             with writing.called_from_here():
                 results = self.run(pipeline.for_graph(self.trace, self.target), args)
@@ -84,25 +85,25 @@ class Lowering:
         of_graph = eager.run_as_graph(self, args) if eager_graphs else None
         return self.run(self.trace.jaxpr, args) if of_graph is None else of_graph
 
-    def run(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    def run(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[Tensor]) -> list[Tensor]:
         """Lowers the equations of `jaxpr` in place and returns its results on `args`."""
         return self.run_open(jaxpr.jaxpr, [self.constant(c) for c in jaxpr.consts], args)
 
     def run_open(
-        self, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], args: Sequence[tf.Tensor]
-    ) -> list[tf.Tensor]:
+        self, jaxpr: jex_core.Jaxpr, consts: Sequence[Tensor], args: Sequence[Tensor]
+    ) -> list[Tensor]:
         """Does the same as `run`, for a jaxpr whose constants are already tensors."""
         plan = plan_of(jaxpr, self.target)
         if plan.refused is not None and self._observer is None:
             raise no_rule(plan.refused, self.target)
-        slots: list[tf.Tensor | None] = [None] * plan.size
+        slots: list[Any] = [None] * plan.size
         slots[: plan.n_inputs] = [*consts, *args]
-        if tf.executing_eagerly():
+        if ops.executing_eagerly():
             for step in plan.steps:
                 self._step(step, slots)
         else:
-            graph = tf.compat.v1.get_default_graph()
-            base = tf.get_current_name_scope()
+            graph = ops.get_default_graph()
+            base = ops.get_current_name_scope()
             for step in plan.steps:
                 with compat.graphs.name_scope(
                     graph, f"{base}/{step.scope}" if base else step.scope
@@ -122,13 +123,11 @@ class Lowering:
     @property
     def is_by_kernels(self) -> bool:
         """Whether TensorFlow's kernels run each op unchanged, and XLA compiles none of them."""
-        if tf.executing_eagerly():
+        if ops.executing_eagerly():
             return True
         return self._by_kernels and not compat.functions.in_compiled_function()
 
-    def call(
-        self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor], name: str
-    ) -> list[tf.Tensor]:
+    def call(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[Tensor], name: str) -> list[Tensor]:
         """Returns the results of `jaxpr`, by a shared TensorFlow function if that is cheaper.
 
         In a graph, a jaxpr that several equations call becomes one function. Eager mode inlines the
@@ -141,7 +140,7 @@ class Lowering:
             args = [carries.by_an_op(x) if is_truth_value(x) else x for x in args]
         consts = [self.constant(c) for c in jaxpr.consts]
 
-        def body(lowering: Lowering, *inner: tf.Tensor) -> list[tf.Tensor]:
+        def body(lowering: Lowering, *inner: Tensor) -> list[Tensor]:
             return lowering.run_open(jaxpr.jaxpr, inner[: len(consts)], inner[len(consts) :])
 
         return self.call_function(Identity(jaxpr.jaxpr), body, [*consts, *args], name)
@@ -149,13 +148,13 @@ class Lowering:
     def call_function(
         self,
         key: Hashable,
-        body: Callable[..., Sequence[tf.Tensor]],
-        args: Sequence[tf.Tensor],
+        body: Callable[..., Sequence[Tensor]],
+        args: Sequence[Tensor],
         name: str,
         *,
         any_shape: bool = False,
         jit_compile: bool | None = None,
-    ) -> list[tf.Tensor]:
+    ) -> list[Tensor]:
         """Calls `body(lowering, *args)` as one TensorFlow function, made once for each key.
 
         Args:
@@ -175,14 +174,14 @@ class Lowering:
         unknown = [d for d in self.dim_values if d not in sizes]
         args = [*args, *(self.dim_values[d] for d in unknown)]
 
-        def with_dims(*inner: tf.Tensor) -> Sequence[tf.Tensor]:
+        def with_dims(*inner: Tensor) -> Sequence[Tensor]:
             n = len(inner) - len(unknown)
             values = {**sizes, **dict(zip(unknown, inner[n:], strict=True))}
             return body(self.with_sizes(values), *inner[:n])
 
         is_written = writing.writes() and writing.is_writable()
         # A function that was made for one device runs its ops there, wherever it is called.
-        device = compat.functions.eager_device() if tf.executing_eagerly() else None
+        device = compat.functions.eager_device() if ops.executing_eagerly() else None
         function = self.trace.cached(
             "function",
             lambda: shared_function(with_dims, args, shapes, name, jit_compile, is_written),
@@ -197,22 +196,22 @@ class Lowering:
         )
         return list(function(*args))
 
-    def _are_constant(self, args: Sequence[tf.Tensor]) -> bool:
+    def _are_constant(self, args: Sequence[Tensor]) -> bool:
         """Whether all arguments are constants and the target lacks ops.
 
         If the body is inlined, its ops are seen to be ops of constants, which the target takes.
         """
-        if tf.executing_eagerly() or not self.target.lacks:
+        if ops.executing_eagerly() or not self.target.lacks:
             return False
         return not depends_on_an_argument(*(arg.op for arg in args))
 
-    def _are_of_no_array(self, args: Sequence[tf.Tensor]) -> bool:
+    def _are_of_no_array(self, args: Sequence[Tensor]) -> bool:
         """Whether an argument has a dtype of which the target has no arrays."""
         if self.target.takes_arrays("uint32"):
             return False
-        return any(x.dtype == tf.uint32 for x in args)
+        return any(x.dtype == dtypes.uint32 for x in args)
 
-    def constant(self, value: ArrayLike) -> tf.Tensor:
+    def constant(self, value: ArrayLike) -> Tensor:
         """Returns a constant of the jaxpr as a tensor; a graph holds each constant only once.
 
         A large constant is made in the graph where the lowering began. The branches and bodies of
@@ -221,14 +220,14 @@ class Lowering:
         """
         value = as_numpy(value)
         variable = self.trace.large_constants.held(value)
-        if tf.executing_eagerly():
+        if ops.executing_eagerly():
             return ops.convert_to_tensor(variable) if variable is not None else ops.constant(value)
         large = value.size > SMALL_CONSTANT_SIZE
         key: Hashable = (
             SameElements.of(value) if large else (value.dtype, value.shape, value.tobytes())
         )
 
-        def make() -> tf.Tensor:
+        def make() -> Tensor:
             if variable is None:
                 self._constant_bytes += value.nbytes
                 self.trace.large_constants.require_room(value, self._constant_bytes)
@@ -246,7 +245,7 @@ class Lowering:
         make = functools.partial(dims.evaluate, dim, self.dim_values, truncates=truncates)
         return self._pooled(("dim", str(dim)), make, "dims/", in_root=True)
 
-    def shape(self, shape: Shape) -> tuple[int, ...] | tf.Tensor:
+    def shape(self, shape: Shape) -> tuple[int, ...] | Tensor:
         """Returns a shape as a tuple of ints, or as an int32 vector if a size is unknown."""
         sizes = [self.dim(d) for d in shape]
         if all(isinstance(size, int) for size in sizes):
@@ -254,7 +253,7 @@ class Lowering:
         make = functools.partial(ops.stack, sizes)
         return self._pooled(("shape", *map(str, shape)), make, "dims/", in_root=True)
 
-    def vector(self, dims: Shape) -> tf.Tensor:
+    def vector(self, dims: Shape) -> Tensor:
         """Returns sizes, axes, or pairs of them as the int32 operand of an op, made only once."""
         if any(isinstance(d, tuple) for d in dims):
             sizes: Dim = [self.shape(pair) for pair in dims]
@@ -264,13 +263,13 @@ class Lowering:
             sizes = self.shape(dims)
             if not isinstance(sizes, tuple):
                 return sizes
-        if tf.executing_eagerly():
+        if ops.executing_eagerly():
             return _eager_vector(tuple(sizes))
         return self.constant(_vector(tuple(sizes)))
 
-    def number(self, value: int) -> tf.Tensor:
+    def number(self, value: int) -> Tensor:
         """Returns an axis or a size as the int32 operand of an op, made only once."""
-        if tf.executing_eagerly():
+        if ops.executing_eagerly():
             return _eager_number(value)
         return self.constant(np.int32(value))
 
@@ -284,14 +283,14 @@ class Lowering:
         return not all(isinstance(v, int) for v in self.dim_values.values())
 
     def _pooled(
-        self, key: Hashable, make: Callable[[], tf.Tensor], scope: str, in_root: bool
-    ) -> tf.Tensor:
-        graph: tf.Graph = self._root_graph if in_root else tf.compat.v1.get_default_graph()
+        self, key: Hashable, make: Callable[[], Tensor], scope: str, in_root: bool
+    ) -> Tensor:
+        graph: Graph = self._root_graph if in_root else ops.get_default_graph()
         pool = self._graph_constants.setdefault(graph, {})
         if key not in pool:
             if self.target.has(Quirk.CONSTANTS_BY_NAME):
                 scope = _scope_in(graph, scope)
-            with graph.as_default(), tf.name_scope(scope):
+            with graph.as_default(), ops.name_scope(scope):
                 pool[key] = make()
         return pool[key]
 
@@ -309,7 +308,7 @@ class Lowering:
             return False
         return not self.target.has(Quirk.NO_LISTS_IN_FUNCTIONS) or not writes_lists(jaxpr)
 
-    def _step(self, step: Step, slots: list[tf.Tensor | None]) -> None:
+    def _step(self, step: Step, slots: list[Any]) -> None:
         operands = [self._read(slots, ref) for ref in step.inputs]
         if self.target.has(Quirk.PARTS_MOVE_AT_IDENTITY):
             operands = [ops.identity(x) if x.shape.rank else x for x in operands]
@@ -329,9 +328,9 @@ class Lowering:
                 error.add_note(f"{note} from {source}" if source else note)
             raise
 
-    def _observed(self, step: Step, operands: list[tf.Tensor]) -> Sequence[tf.Tensor]:
+    def _observed(self, step: Step, operands: list[Tensor]) -> Sequence[Tensor]:
         """Returns the results of a step; in a graph, checks that the target takes its ops."""
-        if tf.executing_eagerly():
+        if ops.executing_eagerly():
             return self._results(step, operands)
         if self._observer is None:
             results = self._results(step, operands)
@@ -349,19 +348,19 @@ class Lowering:
             self._observer.made(step.eqn, made)
         return results
 
-    def _require_taken(self, step: Step, made: Sequence[tf.Operation]) -> None:
+    def _require_taken(self, step: Step, made: Sequence[Operation]) -> None:
         # An engine with an op for an idiom need not take the TensorFlow ops that spell the idiom.
         if not step.is_idiom or self.target.ops is not None:
             require_taken(step.eqn, made, self.target)
 
-    def zeros(self, aval: Aval) -> tf.Tensor:
+    def zeros(self, aval: Aval) -> Tensor:
         # The data of PRNG keys have more dimensions, which follow the dimensions of the keys.
         shape, dtype = self.shape(dtypes.physical_shape(aval)), dtypes.to_tf(aval.dtype)
         # TensorFlow's Fill does not support narrow dtypes.
         return cast(ops.zeros(shape, carrier_of(HOLDS_NARROW, dtype)), dtype)
 
-    def _results(self, step: Step, operands: list[tf.Tensor]) -> Sequence[tf.Tensor]:
-        if not (tf.executing_eagerly() or step.is_idiom):
+    def _results(self, step: Step, operands: list[Tensor]) -> Sequence[Tensor]:
+        if not (ops.executing_eagerly() or step.is_idiom):
             constants = pipeline.on_tensors(step.eqn, operands, self.target)
             if constants is not None:
                 return [self.constant(value) for value in constants]
@@ -370,10 +369,10 @@ class Lowering:
         results = step.rule(Context(self, step.eqn), *operands, **step.params)
         return results if step.multiple_results else [results]
 
-    def _compiled_step(self, step: Step, operands: list[tf.Tensor]) -> list[tf.Tensor]:
+    def _compiled_step(self, step: Step, operands: list[Tensor]) -> list[Tensor]:
         given = [x.dtype for x in operands]
 
-        def body(lowering: Lowering, *inner: tf.Tensor) -> list[tf.Tensor]:
+        def body(lowering: Lowering, *inner: Tensor) -> list[Tensor]:
             operands = compiled_calls.in_dtypes(inner, given)
             results = step.rule(Context(lowering, step.eqn), *operands, **step.params)
             return compiled_calls.unpacked(results if step.multiple_results else [results])
@@ -385,7 +384,7 @@ class Lowering:
         avals = [aval_of(v) for v in step.eqn.outvars]
         return compiled_calls.in_dtypes(results, [dtypes.to_tf(aval.dtype) for aval in avals])
 
-    def _checked(self, result: tf.Tensor, aval: Aval) -> tf.Tensor:
+    def _checked(self, result: Tensor, aval: Aval) -> Tensor:
         """Checks that the result of a rule has JAX's dtype, and gives it JAX's shape."""
         if not hasattr(aval, "dtype"):
             return result
@@ -394,7 +393,7 @@ class Lowering:
             raise AssertionError(
                 f"a rule gave dtype {result.dtype.name}, but should {expected.name}"
             )
-        if not tf.executing_eagerly():
+        if not ops.executing_eagerly():
             shape = self.static_shape(dtypes.physical_shape(aval))
             known = result.shape
             # Reading a shape takes a fifth of the time of setting it, and rules read it again.
@@ -402,17 +401,17 @@ class Lowering:
                 result.set_shape(shape)
         return result
 
-    def _read(self, slots: list[tf.Tensor | None], ref: int | Constant) -> tf.Tensor:
+    def _read(self, slots: list[Any], ref: int | Constant) -> Tensor:
         if isinstance(ref, int):
             return slots[ref]
-        if tf.executing_eagerly():
+        if ops.executing_eagerly():
             if ref.tensor is None:
                 ref.tensor = ops.constant(ref.value)
             return ref.tensor
         return self.constant(ref.value)
 
 
-def _scope_in(graph: tf.Graph, scope: str) -> str:
+def _scope_in(graph: Graph, scope: str) -> str:
     """Returns a name of a scope that is unique: in an inner graph it has that graph's name."""
     outer = getattr(graph, "outer_graph", None)
     if outer is None or not outer.building_function:
@@ -426,16 +425,16 @@ def _vector(sizes: tuple[int, ...]) -> np.ndarray:
 
 
 @cached
-def _eager_vector(sizes: tuple[int, ...]) -> tf.Tensor:
+def _eager_vector(sizes: tuple[int, ...]) -> Tensor:
     return ops.constant(_vector(sizes))
 
 
 @cached
-def _eager_number(value: int) -> tf.Tensor:
-    return ops.constant(value, tf.int32)
+def _eager_number(value: int) -> Tensor:
+    return ops.constant(value, dtypes.int32)
 
 
-def _constant_tensor(value: np.ndarray, variable: tf.Variable | None) -> tf.Tensor:
+def _constant_tensor(value: np.ndarray, variable: Variable | None) -> Tensor:
     return (
         compiled_calls.constant_of_any_dtype(value)
         if variable is None

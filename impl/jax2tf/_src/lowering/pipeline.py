@@ -20,7 +20,6 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat
@@ -49,6 +48,7 @@ from jax2tf._src.tracing import jaxprs
 from jax2tf._src.tracing.jaxprs import variables
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Atom, Param
 
 # Called after each pass with the name of the pass and the new jaxpr.
@@ -389,7 +389,7 @@ def chosen(block: Block, eqn: jex_core.JaxprEqn) -> Chosen | None:
 ON_TENSORS: tuple[
     Pass[
         Callable[[Target], bool],
-        Callable[[jex_core.JaxprEqn, Sequence[tf.Tensor], Target], Sequence[np.ndarray] | None],
+        Callable[[jex_core.JaxprEqn, Sequence[Tensor], Target], Sequence[np.ndarray] | None],
     ],
     ...,
 ] = (
@@ -403,7 +403,7 @@ ON_TENSORS: tuple[
 
 
 def on_tensors(
-    eqn: jex_core.JaxprEqn, operands: Sequence[tf.Tensor], target: Target
+    eqn: jex_core.JaxprEqn, operands: Sequence[Tensor], target: Target
 ) -> Sequence[np.ndarray] | None:
     """Returns the results that a pass of `ON_TENSORS` computes for an equation, or None."""
     for each in ON_TENSORS:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Hashable
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat
@@ -28,6 +27,7 @@ from jax2tf._src.tracing.traits import CALLBACKS, CONTROL_FLOW
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identifiers import identifier
 from jax2tf._src.util.lru import cached
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Atom, Param, aval_of
 
 
@@ -36,7 +36,7 @@ class Constant:
     """A literal of a jaxpr. Its eager tensor is made at the first use."""
 
     value: np.ndarray
-    tensor: tf.Tensor | None = None
+    tensor: Tensor | None = None
 
 
 @dataclasses.dataclass(slots=True)
@@ -182,7 +182,7 @@ def _is_called(jaxpr: jex_core.Jaxpr) -> bool:
     return any(getattr(v.aval, "shape", ()) for v in jaxpr.invars)
 
 
-def _refuse(eqn: jex_core.JaxprEqn, target: Target, *operands: tf.Tensor) -> registry.Lowered:
+def _refuse(eqn: jex_core.JaxprEqn, target: Target, *operands: Tensor) -> registry.Lowered:
     del operands
     raise no_rule(eqn, target)
 

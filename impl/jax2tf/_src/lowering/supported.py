@@ -7,15 +7,16 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 import numpy as np
-import tensorflow as tf
 from jax.extend import core as jex_core
 
+from jax2tf._src import ops
 from jax2tf._src.api.errors import UnsupportedDtypeError, UnsupportedPrimitiveError
 from jax2tf._src.lowering import refusals
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import KEY_INPUTS, Target
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Operation, Tensor
 
 # Ops that connect a graph and compute nothing.
 STRUCTURAL = frozenset(
@@ -38,8 +39,8 @@ class Observer(Protocol):
     def within(self, eqn: jex_core.JaxprEqn, lowered_by: str) -> AbstractContextManager[None]:
         """A context around the lowering of an equation and of the equations that it calls."""
 
-    def made(self, eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation]) -> None:
-        """Is told that `ops` are new in the graph."""
+    def made(self, eqn: jex_core.JaxprEqn, operations: Sequence[Operation]) -> None:
+        """Is told that `operations` are new in the graph."""
 
     def refused(self, eqn: jex_core.JaxprEqn, error: UnsupportedPrimitiveError) -> None:
         """Is told that an equation has no lowering; zeros replace its results."""
@@ -49,14 +50,12 @@ class NewOps:
     """Finds the ops of a graph that no earlier equation made."""
 
     def __init__(self) -> None:
-        self._seen: set[tf.Operation] = set()
+        self._seen: set[Operation] = set()
 
-    def behind(
-        self, operands: Sequence[tf.Tensor], results: Sequence[tf.Tensor]
-    ) -> list[tf.Operation]:
+    def behind(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> list[Operation]:
         """Returns the new ops that compute `results` from `operands`, roughly in their order."""
-        given = {x.op for x in operands if tf.is_tensor(x)}
-        pending = [x.op for x in results if tf.is_tensor(x)]
+        given = {x.op for x in operands if ops.is_tensor(x)}
+        pending = [x.op for x in results if ops.is_tensor(x)]
         found = []
         while pending:
             op = pending.pop()
@@ -68,14 +67,14 @@ class NewOps:
         return found[::-1]
 
 
-def require_taken(eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation], target: Target) -> None:
+def require_taken(eqn: jex_core.JaxprEqn, operations: Sequence[Operation], target: Target) -> None:
     """Refuses an equation that was lowered to an op which the target does not take.
 
     Raises:
       UnsupportedPrimitiveError: the error names the target, and the op with its dtype, or the
         dtype or the dimensions of the result.
     """
-    for op in ops:
+    for op in operations:
         _require_dtypes(eqn, op, target)
         _require_dimensions(eqn, op, target)
         if op.type in STRUCTURAL:
@@ -148,7 +147,7 @@ def _remedy(op: str, dtype: str, target: Target) -> str:
     return _DTYPE_REMEDIES.get(dtype, _OTHER_DTYPE) if is_of_dtype else _OTHER_FUNCTIONS
 
 
-def _require_dtypes(eqn: jex_core.JaxprEqn, op: tf.Operation, target: Target) -> None:
+def _require_dtypes(eqn: jex_core.JaxprEqn, op: Operation, target: Target) -> None:
     lacking = [x.dtype.name for x in op.outputs if x.dtype.name in target.refused_dtypes]
     if lacking and _is_run(op, target):
         raise refusals.unsupported(
@@ -158,7 +157,7 @@ def _require_dtypes(eqn: jex_core.JaxprEqn, op: tf.Operation, target: Target) ->
         )
 
 
-def _require_dimensions(eqn: jex_core.JaxprEqn, op: tf.Operation, target: Target) -> None:
+def _require_dimensions(eqn: jex_core.JaxprEqn, op: Operation, target: Target) -> None:
     most = target.most_dimensions
     rank = max((x.shape.rank or 0 for x in op.outputs), default=0)
     if most is not None and rank > most and _is_run(op, target):
@@ -170,7 +169,7 @@ def _require_dimensions(eqn: jex_core.JaxprEqn, op: tf.Operation, target: Target
         )
 
 
-def _lack(op: tf.Operation, target: Target) -> str | None:
+def _lack(op: Operation, target: Target) -> str | None:
     """Names the use of an op that the target refuses although it takes other uses, or None."""
     if op.type == "StridedSlice" and target.has(Quirk.NO_AXES_IN_SLICES):
         in_parts = op.inputs[0].shape.rank != 1
@@ -183,7 +182,7 @@ def _lack(op: tf.Operation, target: Target) -> str | None:
     return None
 
 
-def _what_is_taken(op: tf.Operation, dtype: str, target: Target) -> str | None:
+def _what_is_taken(op: Operation, dtype: str, target: Target) -> str | None:
     """Says, for messages, that a target does not take an op of a dtype; None if it does."""
     if op.type in target.lacks:
         lacking = target.lacks[op.type]
@@ -199,28 +198,28 @@ def _what_is_taken(op: tf.Operation, dtype: str, target: Target) -> str | None:
     return f"takes {op.type} of {', '.join(taken)} alone" if taken else f"takes no {op.type}"
 
 
-def _is_run(op: tf.Operation, target: Target) -> bool:
+def _is_run(op: Operation, target: Target) -> bool:
     """Whether the engine runs an op. An engine's converter may fold it instead."""
     return target.has(Quirk.NO_FOLDING) or depends_on_an_argument(op)
 
 
-def is_computed(x: tf.Tensor) -> bool:
+def is_computed(x: Tensor) -> bool:
     """Whether a graph computes `x` from the function's arguments or variables."""
-    return not tf.executing_eagerly() and depends_on_an_argument(x.op)
+    return not ops.executing_eagerly() and depends_on_an_argument(x.op)
 
 
-def depends_on_an_argument(*ops: tf.Operation) -> bool:
+def depends_on_an_argument(*operations: Operation) -> bool:
     """Whether one of the ops depends on an argument or on a variable of the graph."""
-    return next(_arguments(ops), None) is not None
+    return next(_arguments(operations), None) is not None
 
 
-def arguments_of(*ops: tf.Operation) -> frozenset[tf.Operation]:
-    """Returns the ops of those arguments and variables of the graph on which `ops` depend."""
-    return frozenset(_arguments(ops))
+def arguments_of(*operations: Operation) -> frozenset[Operation]:
+    """Returns the arguments and variables of the graph on which `operations` depend."""
+    return frozenset(_arguments(operations))
 
 
-def _arguments(ops: Sequence[tf.Operation]) -> Iterator[tf.Operation]:
-    seen, pending = set(ops), [*ops]
+def _arguments(operations: Sequence[Operation]) -> Iterator[Operation]:
+    seen, pending = set(operations), [*operations]
     while pending:
         known = pending.pop()
         if known.type in ("Placeholder", "ReadVariableOp"):

@@ -1,9 +1,9 @@
-"""The ops that rules make, each under one name.
+"""The ops that rules make, each under one name, and what rules ask of the graph that they go into.
 
-Rules take TensorFlow's functions from here and its single ops from `ops.raw`. From `tf` they take
-only names that make no op: dtypes, specs, contexts. A test checks this, so that one place decides
-how an op is made. The names are TensorFlow's without the module: `ops.where` is tf.where, and
-`ops.qr` is tf.linalg.qr. XLA's ops, for which TensorFlow has no public name, are `ops.xla`.
+Rules take TensorFlow's functions from here and its single ops from `ops.raw`; they import nothing
+of TensorFlow. A test checks this, so that one place decides how an op is made. The names are
+TensorFlow's without the module: `ops.where` is tf.where, and `ops.qr` is tf.linalg.qr. XLA's ops,
+for which TensorFlow has no public name, are `ops.xla`.
 """
 
 from __future__ import annotations
@@ -157,3 +157,18 @@ scan = tf.scan
 switch_case = tf.switch_case
 uniform = tf.random.uniform
 while_loop = tf.while_loop
+
+# The graph under construction, functions in it, and what is known of a tensor.
+TensorArray = tf.TensorArray
+TensorSpec = tf.TensorSpec
+computation = functions.computation
+control_dependencies = tf.control_dependencies
+executing_eagerly = tf.executing_eagerly
+function = tf.function
+functions_run_eagerly = tf.config.functions_run_eagerly
+get_current_name_scope = tf.get_current_name_scope
+get_default_graph = tf.compat.v1.get_default_graph
+get_static_value = tf.get_static_value
+is_symbolic_tensor = tf.is_symbolic_tensor
+is_tensor = tf.is_tensor
+name_scope = tf.name_scope

@@ -15,6 +15,7 @@ import tensorflow as tf
 from jax2tf._src.ops import writing
 from jax2tf._src.ops.raw_ops import raw
 from jax2tf._src.ops.writing import OpArgument
+from jax2tf._src.util import dtypes
 
 Function = Callable[..., tf.Tensor]
 
@@ -302,6 +303,15 @@ def conv2d(
         explicit_paddings=[size for pair in padding for size in pair] if explicit else [],
         dilations=[1, *dilations, 1],
     )
+
+
+def computation(
+    body: Callable[..., OpArgument], operands: Sequence[dtypes.DType]
+) -> tf.types.experimental.ConcreteFunction:
+    """A function of scalars of these dtypes, which XLA's reducing ops take as an attribute."""
+    specs = [tf.TensorSpec([], dtype) for dtype in operands]
+    with tf.init_scope():
+        return tf.function(body, autograph=False).get_concrete_function(*specs)
 
 
 def _are_tensors(*values: OpArgument) -> bool:

@@ -1,32 +1,130 @@
-"""The TensorFlow dtype of each JAX dtype, and the dtype that JAX gives to a value."""
+"""Dtypes of tensors: by name, of each JAX dtype, and as JAX gives one to a value."""
 
 from __future__ import annotations
 
 import math
-from typing import TypeGuard
+from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
 import jax
+import ml_dtypes
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src.api.errors import UnsupportedDtypeError
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Aval, Dim
+
+if TYPE_CHECKING:
+
+    class _Number:  # Python 3.12 has an int.is_integer that is a method.
+        def __new__(cls, number: int) -> Self: ...
+else:
+    _Number = int
+
+
+class DType(_Number):
+    """A dtype of tensors; its number is the one in TensorFlow's types.proto and in saved graphs.
+
+    TensorFlow's functions take the number where they take a dtype, and TensorFlow's dtype of this
+    name is equal to it and has the same hash. Sets, dicts and comparisons may therefore hold both.
+    Compare by `==`, not by `is`. NumPy's functions take it as dtype too.
+
+    Attributes:
+      name: "float32".
+      dtype: the NumPy dtype.
+      size: the bytes of an element.
+    """
+
+    name: str
+    dtype: np.dtype
+    size: int
+    is_floating: bool
+    is_complex: bool
+    is_bool: bool
+    is_integer: bool
+    is_unsigned: bool
+
+    def __new__(cls, number: int, name: str = "") -> Self:
+        # A copied or unpickled dtype gets its attributes afterwards.
+        self = super().__new__(cls, number)
+        if name:
+            self.name = name
+            self.dtype = np.dtype(getattr(ml_dtypes, name, None) or name)
+            self.size = self.dtype.itemsize
+            self.is_floating = jax.dtypes.issubdtype(self.dtype, np.floating)
+            self.is_complex = name.startswith("complex")
+            self.is_bool = name == "bool"
+            self.is_unsigned = name.startswith("uint")
+            self.is_integer = name.startswith("int") or self.is_unsigned
+        return self
+
+    def __repr__(self) -> str:
+        return self.name
+
+    __str__ = __repr__
+
+    @property
+    def as_numpy_dtype(self) -> Any:
+        """The class of NumPy's scalars of this dtype."""
+        return self.dtype.type
+
+    @property
+    def real_dtype(self) -> DType:
+        """The dtype of the real parts."""
+        return _REAL.get(self, self)
+
+    @property
+    def min(self) -> Any:
+        """The smallest finite value."""
+        return self._limits().min
+
+    @property
+    def max(self) -> Any:
+        """The largest finite value."""
+        return self._limits().max
+
+    def _limits(self) -> Any:
+        return (ml_dtypes.iinfo if self.is_integer else ml_dtypes.finfo)(self.dtype)
+
+
+float32 = DType(1, "float32")
+float64 = DType(2, "float64")
+int32 = DType(3, "int32")
+uint8 = DType(4, "uint8")
+int16 = DType(5, "int16")
+int8 = DType(6, "int8")
+complex64 = DType(8, "complex64")
+int64 = DType(9, "int64")
+bool_ = DType(10, "bool")
+bfloat16 = DType(14, "bfloat16")
+uint16 = DType(17, "uint16")
+complex128 = DType(18, "complex128")
+float16 = DType(19, "float16")
+uint32 = DType(22, "uint32")
+uint64 = DType(23, "uint64")
+float8_e5m2 = DType(24, "float8_e5m2")
+float8_e4m3fn = DType(25, "float8_e4m3fn")
+float8_e4m3fnuz = DType(26, "float8_e4m3fnuz")
+float8_e4m3b11fnuz = DType(27, "float8_e4m3b11fnuz")
+float8_e5m2fnuz = DType(28, "float8_e5m2fnuz")
+int4 = DType(29, "int4")
+uint4 = DType(30, "uint4")
+
+DTYPES = {dtype.name: dtype for dtype in list(vars().values()) if isinstance(dtype, DType)}
+_REAL = {complex64: float32, complex128: float64}
 
 _PYTHON_SCALARS = (bool, int, float, complex)
 
 # TensorFlow differentiates only these. For some other dtypes XLA has no PreventGradient.
-DIFFERENTIABLE = frozenset(
-    {tf.bfloat16, tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128}
-)
+DIFFERENTIABLE = frozenset({bfloat16, float16, float32, float64, complex64, complex128})
 
 # NumPy's dtypes with the 80 bits that some processors have.
 _EXTENDED = (np.longdouble, np.clongdouble) if np.finfo(np.longdouble).bits > 64 else ()
 
 
 @cached
-def to_tf(dtype: np.dtype) -> tf.DType:
-    """The TensorFlow dtype of a JAX dtype.
+def to_tf(dtype: np.dtype) -> DType:
+    """The dtype of the tensors that stand for arrays of a JAX dtype.
 
     float0 (the tangent dtype of integers) becomes bool, and typed PRNG keys their uint32 data.
 
@@ -35,18 +133,13 @@ def to_tf(dtype: np.dtype) -> tf.DType:
         kernels for it.
     """
     if dtype == jax.dtypes.float0:
-        return tf.bool
-    if is_key(dtype):
-        return tf.as_dtype(key_data(dtype).dtype)
-    name = np.dtype(dtype).name
-    try:
-        if name not in _WITHOUT_KERNELS:
-            return tf.as_dtype(np.dtype(dtype))
-        lack = f"neither kernels nor an XLA type for dtype {name}"
-    except TypeError:
-        lack = f"no dtype {name}"
+        return bool_
+    name = (key_data(dtype).dtype if is_key(dtype) else np.dtype(dtype)).name
+    if name in DTYPES:
+        return DTYPES[name]
+    lack = "neither kernels nor an XLA type for" if name in _WITHOUT_KERNELS else "no"
     raise UnsupportedDtypeError(
-        f"jax2tf.convert: TensorFlow has {lack}; "
+        f"jax2tf.convert: TensorFlow has {lack} dtype {name}; "
         "cast to one that it has (float8_e4m3fn, bfloat16, int4, ...) inside the function"
     )
 
@@ -95,7 +188,7 @@ def dtype_of_val(val: object) -> tf.DType:
       TypeError: `val` is none of these, or JAX has no such dtype (tf.string, tf.resource, ...).
     """
     try:
-        return to_tf(jax_dtype(val))
+        return tf.as_dtype(to_tf(jax_dtype(val)))
     except (TypeError, OverflowError) as error:
         raise type(error)(f"jax2tf.dtype_of_val: val: {error}") from None
 
@@ -129,12 +222,9 @@ def jax_dtype(val: object) -> np.dtype:
     )
 
 
-_TENSORS = (tf.Tensor, tf.Variable)
-
-
 def is_tensor(val: object) -> TypeGuard[tf.Tensor | tf.Variable]:
     """Whether `val` is a tf.Tensor or a tf.Variable."""
-    return isinstance(val, _TENSORS)
+    return isinstance(val, (tf.Tensor, tf.Variable))
 
 
 @cached
@@ -158,9 +248,9 @@ def _python_scalar_dtype(val: bool | int | float | complex) -> np.dtype:
     return dtype
 
 
-def is_of_jax(dtype: tf.DType) -> bool:
-    """Whether JAX has arrays of this TensorFlow dtype."""
-    return dtype not in (tf.string, tf.resource, tf.variant) and not dtype.is_quantized
+def is_of_jax(dtype: tf.DType | DType) -> bool:
+    """Whether JAX has arrays of this dtype of TensorFlow's."""
+    return dtype.name in DTYPES or dtype.name in _WITHOUT_KERNELS
 
 
 def _numpy_dtype(dtype: tf.DType) -> np.dtype:

@@ -1,4 +1,4 @@
-"""Names of a package whose modules are imported on the first use of a name.
+"""Modules that are imported on the first use of a name: of a package, or TensorFlow as `tf`.
 
 A program that imports jax2tf and converts nothing does not import the rules of all primitives.
 """
@@ -9,6 +9,9 @@ import importlib
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+__all__ = ["LazyModule", "names", "tf"]
 
 # One thread at a time imports: two threads could each wait for a module that the other imports, and
 # Python raises an error then.
@@ -40,3 +43,25 @@ def names(
         return sorted({*vars(sys.modules[package]), *modules})
 
     return get, names_of_package
+
+
+class LazyModule:
+    """A module of TensorFlow's that is imported when an attribute is first read."""
+
+    __slots__ = ("__dict__", "_name")
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> object:
+        with _lock:
+            module = importlib.import_module(self._name)
+        # Later reads find the attributes as they are in the module then.
+        self.__dict__ = vars(module)
+        return getattr(module, attribute)
+
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+else:
+    tf = LazyModule("tensorflow")

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.casts import in_carrier
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_INT4, HOLDS_NARROW
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Dim, Shape
 
 # The most dimensions that TensorFlow's CPU kernels take. JAX has no such limit: an array with more
@@ -19,18 +19,18 @@ from jax2tf._src.util.typing import Dim, Shape
 MAX_RANK = 8
 
 
-def flipped(x: tf.Tensor, axes: Sequence[int], at_once: bool = True) -> tf.Tensor:
+def flipped(x: Tensor, axes: Sequence[int], at_once: bool = True) -> Tensor:
     """`x` reversed along `axes`; without `at_once`, one ReverseV2 reverses one axis."""
-    if not (at_once or tf.executing_eagerly()) and x.op.type == "Const":
+    if not (at_once or ops.executing_eagerly()) and x.op.type == "Const":
         # Form: constants_reversed.
-        return ops.constant(np.flip(tf.get_static_value(x), tuple(axes)))
+        return ops.constant(np.flip(ops.get_static_value(x), tuple(axes)))
     for group in [list(axes)] if at_once else [[axis] for axis in axes]:
         axis = ops.constant(group)
         x = in_carrier(HOLDS_NARROW, lambda t, axis=axis: ops.raw.ReverseV2(tensor=t, axis=axis), x)
     return x
 
 
-def stacked(ctx: Context, tensors: Sequence[tf.Tensor], axis: int) -> tf.Tensor:
+def stacked(ctx: Context, tensors: Sequence[Tensor], axis: int) -> Tensor:
     """Does the same as tf.stack, with ops that Grappler does not rewrite.
 
     Grappler turns a Pack of equal operands into a Tile, and there confuses the outputs of an op:
@@ -42,18 +42,18 @@ def stacked(ctx: Context, tensors: Sequence[tf.Tensor], axis: int) -> tf.Tensor:
 
 def sliced(
     ctx: Context,
-    x: tf.Tensor,
+    x: Tensor,
     shape: Shape,
     start: Shape,
     limit: Shape,
     strides: Sequence[int],
     new_shape: Shape,
-) -> tf.Tensor:
+) -> Tensor:
     if not shape:
         return x
     if len(shape) > MAX_RANK:
 
-        def slice_axis(view: tf.Tensor, axis: int, before: Dim, after: Dim) -> tf.Tensor:
+        def slice_axis(view: Tensor, axis: int, before: Dim, after: Dim) -> Tensor:
             sizes = [[before, of[axis], after] for of in (shape, limit, new_shape)]
             first, step = [0, start[axis], 0], [1, strides[axis], 1]
             return sliced(ctx, view, sizes[0], first, sizes[1], step, sizes[2])
@@ -74,12 +74,12 @@ def sliced(
 
 def axis_by_axis(
     ctx: Context,
-    x: tf.Tensor,
+    x: Tensor,
     shape: Shape,
     new_shape: Shape,
     axes: Sequence[int],
-    op: Callable[..., tf.Tensor],
-) -> tf.Tensor:
+    op: Callable[..., Tensor],
+) -> Tensor:
     """Applies op(view, axis, before, after) along each axis in turn, then sets the new shape.
 
     Each view has the shape (before, shape[axis], after).

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat, ops
@@ -25,15 +24,16 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import carries, pass_through
 from jax2tf._src.tracing import traits
 from jax2tf._src.tracing.jaxprs import inner_jaxprs
+from jax2tf._src.util.tensors import Tensor
 
 
 def inline(
-    ctx: Context, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], *args: tf.Tensor
-) -> list[tf.Tensor]:
+    ctx: Context, jaxpr: jex_core.Jaxpr, consts: Sequence[Tensor], *args: Tensor
+) -> list[Tensor]:
     """Lowers the jaxpr of a branch or of a loop's step in place."""
     # XLA does not rewrite sums like this, and DTensor places its own ops.
     if (
-        tf.executing_eagerly()
+        ops.executing_eagerly()
         or compat.functions.in_compiled_function()
         or ctx.target.placement is not None
     ):
@@ -45,13 +45,13 @@ def inline(
     return ctx.inline_open(jaxpr, consts, *kept)
 
 
-def held(x: tf.Tensor) -> tf.Tensor:
+def held(x: Tensor) -> Tensor:
     """`x` after an EnsureShape; a constant stays bare, since TensorFlow may need its value."""
-    is_constant = tf.is_symbolic_tensor(x) and x.op.type == "Const"
+    is_constant = ops.is_symbolic_tensor(x) and x.op.type == "Const"
     return x if is_constant else ops.ensure_shape(x, x.shape)
 
 
-def _doubled(jaxpr: jex_core.Jaxpr, args: Sequence[tf.Tensor]) -> set[int]:
+def _doubled(jaxpr: jex_core.Jaxpr, args: Sequence[Tensor]) -> set[int]:
     """The indices of the arguments that the jaxpr adds to themselves, also under two names."""
     return {i for pair in _summed(jaxpr) if args[pair[0]] is args[pair[1]] for i in pair}
 

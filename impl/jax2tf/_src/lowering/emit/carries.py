@@ -14,8 +14,7 @@ primitives are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-
-import tensorflow as tf
+from typing import cast
 
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
@@ -23,12 +22,14 @@ from jax2tf._src.lowering.emit.compute_dtypes import CARRIED_ROUND_A_LOOP, carri
 from jax2tf._src.lowering.emit.foldable_ops import Folds
 from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Graph, Tensor
 
-Tensors = list[tf.Tensor]
+Tensors = list[Tensor]
 
 
 def kept(
-    ctx: Context, step: Callable[..., Tensors], goes_on: Callable[..., tf.Tensor], n_carry: int
+    ctx: Context, step: Callable[..., Tensors], goes_on: Callable[..., Tensor], n_carry: int
 ) -> Callable[..., Tensors]:
     """Wraps `step` for targets that would lose some of its carried values.
 
@@ -40,11 +41,11 @@ def kept(
     if not ctx.has(Quirk.CARRIES_IN_TURN) and not ctx.has(Quirk.DROPS_UNREAD_CARRIES):
         return step
 
-    def keeping(*operands: tf.Tensor) -> Tensors:
+    def keeping(*operands: Tensor) -> Tensors:
         results = list(step(*operands))
-        if tf.executing_eagerly():
+        if ops.executing_eagerly():
             return results
-        graph = tf.compat.v1.get_default_graph()
+        graph = ops.get_default_graph()
         moved, unread = [], []
         if ctx.has(Quirk.CARRIES_IN_TURN):
             moved = moved_results(graph, operands, results[:n_carry])
@@ -54,15 +55,13 @@ def kept(
         for i in moved:
             results[i] = by_an_op(results[i])
         for i in unread:
-            results[i] = _chosen(ctx, is_on, results[i], operands[i])
+            results[i] = _chosen(ctx, cast(Tensor, is_on), results[i], operands[i])
         return results
 
     return keeping
 
 
-def moved_results(
-    graph: tf.Graph, operands: Sequence[tf.Tensor], carried: Sequence[tf.Tensor]
-) -> list[int]:
+def moved_results(graph: Graph, operands: Sequence[Tensor], carried: Sequence[Tensor]) -> list[int]:
     """The indices of the carried results that may equal another carried operand."""
     made, n_carry = graph.get_operations(), len(carried)
     folds = Folds(made, operands)
@@ -79,22 +78,20 @@ def moved_results(
     ]
 
 
-def _may_share_memory(x: tf.Tensor, y: tf.Tensor) -> bool:
+def _may_share_memory(x: Tensor, y: Tensor) -> bool:
     sizes = {x.shape.num_elements(), y.shape.num_elements()}
     return x.dtype == y.dtype and (None in sizes or len(sizes) == 1)
 
 
-def unread_carries(
-    graph: tf.Graph, carries: Sequence[tf.Tensor], results: Sequence[tf.Tensor]
-) -> list[int]:
+def unread_carries(graph: Graph, carries: Sequence[Tensor], results: Sequence[Tensor]) -> list[int]:
     """The indices of the carried values that the step may not read."""
     folds = Folds(graph.get_operations(), carries)
     read = set().union(*map(folds.reads, results))
     return [i for i in range(len(carries)) if i not in read]
 
 
-def _chosen(ctx: Context, condition: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
-    if new.dtype == tf.bool:
+def _chosen(ctx: Context, condition: Tensor, new: Tensor, old: Tensor) -> Tensor:
+    if new.dtype == dtypes.bool_:
         # Form: logic_for_choice.
         return ops.logical_or(
             ops.logical_and(condition, new),
@@ -105,9 +102,9 @@ def _chosen(ctx: Context, condition: tf.Tensor, new: tf.Tensor, old: tf.Tensor) 
     return ops.cast(chosen, new.dtype)
 
 
-def by_an_op(x: tf.Tensor) -> tf.Tensor:
+def by_an_op(x: Tensor) -> Tensor:
     """`x` after an op that changes no value and that no converter removes."""
-    if x.dtype == tf.bool:
+    if x.dtype == dtypes.bool_:
         return ops.raw.LogicalOr(x=x, y=x)
     carrier = carrier_of(CARRIED_ROUND_A_LOOP, x.dtype)
     if carrier.is_floating or carrier.is_integer:

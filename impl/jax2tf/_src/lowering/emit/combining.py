@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import jax
-import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
 
@@ -19,9 +18,10 @@ from jax2tf._src.lowering.emit.casts import cast
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, carrier_of
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Dim
 
-Tensors = Sequence[tf.Tensor]
+Tensors = Sequence[Tensor]
 Combine = Callable[[Tensors, Tensors], Tensors]
 
 # The shape of a vector with symbolic length.
@@ -45,7 +45,7 @@ def on_arrays(ctx: Context, jaxpr: jex_core.ClosedJaxpr) -> Combine:
     return combine
 
 
-def to_carrier(x: tf.Tensor) -> tf.Tensor:
+def to_carrier(x: Tensor) -> Tensor:
     """Casts `x` to the carrier of its dtype."""
     return cast(x, carrier_of(HOLDS_NARROW, x.dtype))
 
@@ -79,7 +79,7 @@ def halved(combine: Combine, xs: Tensors, axis: int, size: int) -> Tensors:
     return [ops.squeeze(x, axis) for x in xs]
 
 
-def _every_other(x: tf.Tensor, axis: int, start: int, stop: int) -> tf.Tensor:
+def _every_other(x: Tensor, axis: int, start: int, stop: int) -> Tensor:
     # Form: strides_by_gather.
     return ops.gather(x, list(range(start, stop, 2)), axis=axis)
 
@@ -94,7 +94,7 @@ def scanned(combine: Combine, xs: Tensors, axis: int) -> Tensors:
     places = ops.range(size)
     along = [-1] + [1] * (xs[0].shape.rank - axis - 1)
 
-    def step(reach: tf.Tensor, *xs: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def step(reach: Tensor, *xs: Tensor) -> tuple[Tensor, ...]:
         before = ops.maximum(places - reach, 0)
         combined = combine([ops.gather(x, before, axis=axis) for x in xs], xs)
         reaches = ops.reshape(places >= reach, along)

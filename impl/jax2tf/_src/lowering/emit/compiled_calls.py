@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src import ops
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_INT4, INT4, carrier_of
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.dtypes import DType
+from jax2tf._src.util.tensors import Tensor
 
 # Dtypes for which TensorFlow has kernels only in compiled code. Graphs without XLA ops compile them
 # too, with standard ops; nothing can run them without XLA.
@@ -26,7 +28,7 @@ COMPILED_CONTROL_FLOW_DTYPES = COMPILED_DTYPES | {
 }
 
 
-def unpacked(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+def unpacked(tensors: Sequence[Tensor]) -> list[Tensor]:
     """The tensors in dtypes that can enter or leave compiled code.
 
     XLA packs two 4-bit integers in a byte, and TensorFlow stores one in each byte. TensorFlow
@@ -35,19 +37,19 @@ def unpacked(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     return in_dtypes(tensors, [carrier_of(HOLDS_INT4, x.dtype) for x in tensors])
 
 
-def in_dtypes(tensors: Sequence[tf.Tensor], dtypes: Sequence[tf.DType]) -> list[tf.Tensor]:
+def in_dtypes(tensors: Sequence[Tensor], original: Sequence[DType]) -> list[Tensor]:
     """Casts the tensors back to the dtypes that they had before `unpacked`."""
     return [
         x if x.dtype == dtype else ops.cast(x, dtype)
-        for x, dtype in zip(tensors, dtypes, strict=True)
+        for x, dtype in zip(tensors, original, strict=True)
     ]
 
 
-def constant_of_any_dtype(value: np.ndarray) -> tf.Tensor:
+def constant_of_any_dtype(value: np.ndarray) -> Tensor:
     """A constant in a graph; a Cast makes `COMPILED_DTYPES`, which no GraphDef can store."""
     if value.dtype.name not in COMPILED_DTYPES:
         return ops.constant(value)
 
-    narrow = tf.function(lambda x: ops.cast(x, value.dtype), autograph=False, jit_compile=True)
+    narrow = ops.function(lambda x: ops.cast(x, value.dtype), autograph=False, jit_compile=True)
     # bfloat16 can represent every float8 value.
-    return narrow(ops.constant(value.astype(tf.bfloat16.as_numpy_dtype)))
+    return narrow(ops.constant(value.astype(dtypes.bfloat16.as_numpy_dtype)))

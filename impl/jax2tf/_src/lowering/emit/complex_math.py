@@ -10,59 +10,59 @@ from __future__ import annotations
 
 import math
 
-import tensorflow as tf
-
 from jax2tf._src import ops
 from jax2tf._src.ops import raw
+from jax2tf._src.util.dtypes import DType
+from jax2tf._src.util.tensors import Tensor
 
 
-def absolute(z: tf.Tensor) -> tf.Tensor:
+def absolute(z: Tensor) -> Tensor:
     """|z|; infinite if one part is infinite, even if the other is NaN."""
     size = ops.where(_is_nan(z), _nan(_parts(z)[0].dtype), ops.abs(z))
     return ops.where(_is_infinite(z), ops.constant(math.inf, size.dtype), size)
 
 
-def sign(z: tf.Tensor) -> tf.Tensor:
+def sign(z: Tensor) -> Tensor:
     """z / |z| part by part, and z itself for zeros."""
     size = absolute(z)
     parts = ops.complex(ops.real(z) / size, ops.imag(z) / size)
     return ops.where(ops.equal(size, 0), z, parts)
 
 
-def exp(z: tf.Tensor) -> tf.Tensor:
+def exp(z: Tensor) -> Tensor:
     """e**z; NaN where the imaginary part is not finite."""
     return ops.where(ops.is_finite(ops.imag(z)), raw.Exp(x=z), _nan(z.dtype))
 
 
-def expm1(z: tf.Tensor) -> tf.Tensor:
+def expm1(z: Tensor) -> Tensor:
     """e**z - 1, exact near zero: e**x cos y - 1 = (e**x - 1) cos y - 2 sin(y/2)**2."""
     x, y = _parts(z)
     real = raw.Expm1(x=x) * ops.cos(y) - 2 * ops.square(ops.sin(y / 2))
     return ops.complex(real, _zero_with(y, ops.exp(x) * ops.sin(y)))
 
 
-def log(z: tf.Tensor) -> tf.Tensor:
+def log(z: Tensor) -> Tensor:
     """The principal logarithm; NaN in both parts where one part of z is."""
     return _nan_for_nan(z, raw.Log(x=z))
 
 
-def log2(z: tf.Tensor) -> tf.Tensor:
+def log2(z: Tensor) -> Tensor:
     """The principal logarithm in base 2."""
     x, y = _parts(log(z))
     return ops.complex(x * (1 / math.log(2)), y * (1 / math.log(2)))
 
 
-def log1p(z: tf.Tensor) -> tf.Tensor:
+def log1p(z: Tensor) -> Tensor:
     """log(1 + z); Log replaces Log1p where z is not finite, because Log1p gives no infinities."""
     return _nan_for_nan(z, ops.where(_is_finite(z), raw.Log1p(x=z), raw.Log(x=z)))
 
 
-def logistic(z: tf.Tensor) -> tf.Tensor:
+def logistic(z: Tensor) -> Tensor:
     """1 / (1 + e**-z); NaN where the imaginary part is not finite."""
     return ops.where(ops.is_finite(ops.imag(z)), raw.Sigmoid(x=z), _nan(z.dtype))
 
 
-def sqrt(z: tf.Tensor) -> tf.Tensor:
+def sqrt(z: Tensor) -> Tensor:
     """The root with the positive real part; on the negative axis the upper root, also for -0."""
     x, y = _parts(z)
     width = ops.abs(y)
@@ -76,45 +76,45 @@ def sqrt(z: tf.Tensor) -> tf.Tensor:
     return _nan_for_nan(z, root)
 
 
-def rsqrt(z: tf.Tensor) -> tf.Tensor:
+def rsqrt(z: Tensor) -> Tensor:
     """1 / sqrt(z); for a negative imaginary part (also -0), the conjugate of 1 / sqrt(conj(z))."""
     x, y = _parts(z)
     upper = raw.Rsqrt(x=ops.complex(x, ops.abs(y)))
     return ops.where(_is_negative(y), ops.conj(upper), upper)
 
 
-def sin(z: tf.Tensor) -> tf.Tensor:
+def sin(z: Tensor) -> Tensor:
     """sin x cosh y + i cos x sinh y."""
     x, y = _parts(z)
     return ops.complex(_zero_with(x, ops.sin(x) * ops.cosh(y)), ops.cos(x) * ops.sinh(y))
 
 
-def cos(z: tf.Tensor) -> tf.Tensor:
+def cos(z: Tensor) -> Tensor:
     """cos x cosh y - i sin x sinh y."""
     x, y = _parts(z)
     return ops.complex(ops.cos(x) * ops.cosh(y), _zero_with(x, -ops.sin(x) * ops.sinh(y)))
 
 
-def tan(z: tf.Tensor) -> tf.Tensor:
+def tan(z: Tensor) -> Tensor:
     """sin z / cos z; NaN in both parts where the real part is NaN; the real part is never -0."""
     x, y = _parts(raw.Tan(x=z))
     return ops.complex(_without_sign(x), ops.where(ops.is_nan(x), x, y))
 
 
-def tanh(z: tf.Tensor) -> tf.Tensor:
+def tanh(z: Tensor) -> Tensor:
     """sinh z / cosh z; NaN in both parts where the imaginary part is NaN, which is never -0."""
     x, y = _parts(raw.Tanh(x=z))
     return ops.complex(ops.where(ops.is_nan(y), y, x), _without_sign(y))
 
 
-def sinh(z: tf.Tensor) -> tf.Tensor:
+def sinh(z: Tensor) -> Tensor:
     """sinh x cos y + i cosh x sin y; zeros are positive."""
     x, y = _parts(z)
     real = _without_sign(ops.sinh(x) * ops.cos(y))
     return ops.complex(real, _zero_with(y, ops.cosh(x) * ops.sin(y)))
 
 
-def cosh(z: tf.Tensor) -> tf.Tensor:
+def cosh(z: Tensor) -> Tensor:
     """cosh x cos y + i sinh x sin y; zeros are positive."""
     x, y = _parts(z)
     imag = _without_sign(ops.sinh(x) * ops.sin(y))
@@ -124,27 +124,27 @@ def cosh(z: tf.Tensor) -> tf.Tensor:
 # The inverse functions. A C99 zero's sign selects the side of a branch cut; JAX uses one side.
 
 
-def acos(z: tf.Tensor) -> tf.Tensor:
+def acos(z: Tensor) -> Tensor:
     """The arc cosine; on the cuts, the value of the numbers above the real axis."""
     return _nan_for_finite_nan(z, raw.Acos(x=_above(z)))
 
 
-def acosh(z: tf.Tensor) -> tf.Tensor:
+def acosh(z: Tensor) -> Tensor:
     """The inverse of cosh; on the cut, the value of the numbers above the real axis."""
     return _nan_for_finite_nan(z, raw.Acosh(x=_above(z)))
 
 
-def asin(z: tf.Tensor) -> tf.Tensor:
+def asin(z: Tensor) -> Tensor:
     """The arc sine; on the cuts, the value of the numbers above the real axis."""
     return _nan_for_finite_nan(z, raw.Asin(x=_above(z)))
 
 
-def asinh(z: tf.Tensor) -> tf.Tensor:
+def asinh(z: Tensor) -> Tensor:
     """The inverse of sinh; on the cuts, the value of the numbers right of the imaginary axis."""
     return _nan_for_finite_nan(z, raw.Asinh(x=_right(z)))
 
 
-def atanh(z: tf.Tensor) -> tf.Tensor:
+def atanh(z: Tensor) -> Tensor:
     """The inverse of tanh; its imaginary part is +-pi/2 where z is not finite."""
     x, y = _parts(z)
     zero = ops.zeros_like(x)
@@ -156,14 +156,14 @@ def atanh(z: tf.Tensor) -> tf.Tensor:
     return ops.where(_is_finite(z), raw.Atanh(x=_right(z)), far)
 
 
-def atan(z: tf.Tensor) -> tf.Tensor:
+def atan(z: Tensor) -> Tensor:
     """The arc tangent: -i atanh(iz)."""
     x, y = _parts(z)
     x, y = _parts(atanh(ops.complex(-y, x)))
     return ops.complex(y, -x)
 
 
-def divide(z: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+def divide(z: Tensor, w: Tensor) -> Tensor:
     """z / w, by Smith's method, with C99's quotients (Annex G.5.1) of zeros and infinities."""
     (a, b), (c, d) = _parts(z), _parts(w)
     wide = ops.abs(c) >= ops.abs(d)
@@ -172,9 +172,7 @@ def divide(z: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
     x = ops.where(wide, a + b * ratio, a * ratio + b) / denominator
     y = ops.where(wide, b - a * ratio, b * ratio - a) / denominator
 
-    def corrected(
-        a: tf.Tensor, b: tf.Tensor, c: tf.Tensor, d: tf.Tensor, scale: float
-    ) -> tf.Tensor:
+    def corrected(a: Tensor, b: Tensor, c: Tensor, d: Tensor, scale: float) -> Tensor:
         return ops.complex(scale * (a * c + b * d), scale * (b * c - a * d))
 
     infinity = _signed(c, math.inf)
@@ -189,18 +187,18 @@ def divide(z: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
     return ops.where(undefined & ops.equal(w, 0) & ~(_is_nan(a) & _is_nan(b)), by_zero, result)
 
 
-def reciprocal(z: tf.Tensor) -> tf.Tensor:
+def reciprocal(z: Tensor) -> Tensor:
     """1 / z."""
     return divide(ops.ones_like(z), z)
 
 
-def atan2(y: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+def atan2(y: Tensor, x: Tensor) -> Tensor:
     """-i log((x + iy) / sqrt(x**2 + y**2))."""
     i = ops.constant(1j, x.dtype)
     return -i * log(divide(x + i * y, sqrt(x * x + y * y)))
 
 
-def power(z: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+def power(z: Tensor, w: Tensor) -> Tensor:
     """z**w = |z|**c e**(-d arg z), turned by c arg z + d log|z|, where w = c + id."""
     (a, b), (c, d) = _parts(z), _parts(w)
     size, angle = absolute(z), ops.atan2(b, a)
@@ -214,65 +212,65 @@ def power(z: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
     return ops.where(ops.equal(w, 0) | ops.equal(z, 1), ops.ones_like(result), result)
 
 
-def _parts(z: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def _parts(z: Tensor) -> tuple[Tensor, Tensor]:
     return ops.real(z), ops.imag(z)
 
 
-def _is_nan(z: tf.Tensor) -> tf.Tensor:
+def _is_nan(z: Tensor) -> Tensor:
     return ops.not_equal(z, z)
 
 
-def _is_finite(z: tf.Tensor) -> tf.Tensor:
+def _is_finite(z: Tensor) -> Tensor:
     return ops.is_finite(ops.real(z)) & ops.is_finite(ops.imag(z))
 
 
-def _is_infinite(z: tf.Tensor) -> tf.Tensor:
+def _is_infinite(z: Tensor) -> Tensor:
     return ops.is_inf(ops.real(z)) | ops.is_inf(ops.imag(z))
 
 
-def _is_negative(x: tf.Tensor) -> tf.Tensor:
+def _is_negative(x: Tensor) -> Tensor:
     """Whether x is negative or -0."""
     return ops.atan2(x, ops.constant(-1, x.dtype)) < 0
 
 
-def _signed(sign: tf.Tensor, size: float) -> tf.Tensor:
+def _signed(sign: Tensor, size: float) -> Tensor:
     size = ops.constant(size, sign.dtype)
     return ops.where(_is_negative(sign), -size, size)
 
 
-def _unit(x: tf.Tensor) -> tf.Tensor:
+def _unit(x: Tensor) -> Tensor:
     """1 for infinities and 0 for other numbers, with the sign of x."""
     return ops.where(ops.is_inf(x), _signed(x, 1.0), _signed(x, 0.0))
 
 
-def _nan(dtype: tf.DType) -> tf.Tensor:
+def _nan(dtype: DType) -> Tensor:
     return ops.constant(complex(math.nan, math.nan) if dtype.is_complex else math.nan, dtype)
 
 
-def _nan_for_nan(z: tf.Tensor, result: tf.Tensor) -> tf.Tensor:
+def _nan_for_nan(z: Tensor, result: Tensor) -> Tensor:
     return ops.where(_is_nan(z), _nan(z.dtype), result)
 
 
-def _nan_for_finite_nan(z: tf.Tensor, result: tf.Tensor) -> tf.Tensor:
+def _nan_for_finite_nan(z: Tensor, result: Tensor) -> Tensor:
     """NaN in both parts where one part of z is NaN and the other is not infinite."""
     return ops.where(_is_nan(z) & ~_is_infinite(z), _nan(z.dtype), result)
 
 
-def _above(z: tf.Tensor) -> tf.Tensor:
+def _above(z: Tensor) -> Tensor:
     """z with a positive zero for a zero imaginary part: just above the real axis."""
     return ops.complex(ops.real(z), _without_sign(ops.imag(z)))
 
 
-def _right(z: tf.Tensor) -> tf.Tensor:
+def _right(z: Tensor) -> Tensor:
     """z with a positive zero for a zero real part: just right of the imaginary axis."""
     return ops.complex(_without_sign(ops.real(z)), ops.imag(z))
 
 
-def _without_sign(x: tf.Tensor) -> tf.Tensor:
+def _without_sign(x: Tensor) -> Tensor:
     """x, with 0 for -0; not by x + 0, which TensorFlow removes from a graph."""
     return _zero_with(x, x)
 
 
-def _zero_with(other: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+def _zero_with(other: Tensor, x: Tensor) -> Tensor:
     """x, and 0 where `other` is 0."""
     return ops.where(ops.equal(other, 0), ops.zeros([], x.dtype), x)

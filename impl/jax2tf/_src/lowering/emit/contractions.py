@@ -10,14 +10,13 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-import tensorflow as tf
-
 from jax2tf._src import compat, dims, ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.supported import is_computed
 from jax2tf._src.targets.forms import Optimization
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util.lru import cached
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Dim, Shape
 
 DimensionNumbers = tuple[
@@ -31,12 +30,12 @@ _Dims = tuple[int, ...]
 
 def contract(
     ctx: Context,
-    lhs: tf.Tensor,
-    rhs: tf.Tensor,
+    lhs: Tensor,
+    rhs: Tensor,
     lhs_shape: Shape,
     rhs_shape: Shape,
     dimension_numbers: DimensionNumbers,
-) -> tf.Tensor:
+) -> Tensor:
     """dot_general of operands whose common dtype has a MatMul kernel, in that dtype."""
     left, right = _sides(len(lhs_shape), len(rhs_shape), _hashable(dimension_numbers))
     if _is_row_by_computed(ctx, rhs, left, right):
@@ -80,14 +79,14 @@ def _is_faster_merged(ctx: Context) -> bool:
     return is_graph and ctx.wants(Optimization.ROWS_OF_ONE_MATRIX)
 
 
-def _is_row_by_computed(ctx: Context, rhs: tf.Tensor, left: _Side, right: _Side) -> bool:
+def _is_row_by_computed(ctx: Context, rhs: Tensor, left: _Side, right: _Side) -> bool:
     """Whether this is a vector times a computed matrix, which LiteRT's converter gets wrong."""
     is_row = bool(left.contracting and right.free) and not (left.free or left.batch)
     return is_row and ctx.has(Quirk.NO_ROW_BY_COMPUTED_MATRIX) and is_computed(rhs)
 
 
 def _is_known_by_open(
-    ctx: Context, lhs_shape: Shape, rhs: tf.Tensor, left: _Side, right_free: Shape
+    ctx: Context, lhs_shape: Shape, rhs: Tensor, left: _Side, right_free: Shape
 ) -> bool:
     """Whether LiteRT's converter may lose an open size among the free ones of the right operand.
 
@@ -99,8 +98,8 @@ def _is_known_by_open(
 
 
 def _matrix_product(
-    ctx: Context, a: tf.Tensor, b: tf.Tensor, *, transpose_a: bool, transpose_b: bool
-) -> tf.Tensor:
+    ctx: Context, a: Tensor, b: Tensor, *, transpose_a: bool, transpose_b: bool
+) -> Tensor:
     if a.dtype.is_integer and ctx.has(Quirk.NO_ADJOINT_OF_INTEGERS):
         a = _swapped(a) if transpose_a else a
         b = _swapped(b) if transpose_b else b
@@ -108,7 +107,7 @@ def _matrix_product(
     return ops.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
-def _swapped(x: tf.Tensor) -> tf.Tensor:
+def _swapped(x: Tensor) -> Tensor:
     """Transposes each matrix of a batch."""
     *batch, rows, columns = range(x.shape.rank)
     return ops.transpose(x, [*batch, columns, rows])
@@ -122,9 +121,7 @@ def overwrites_memory(rows: Shape) -> bool:
     return len(rows) == 3 and (not isinstance(rows[1], int) or rows[1] == 1)
 
 
-def _as_matrices(
-    ctx: Context, x: tf.Tensor, shape: Shape, side: _Side, *, merge_free: bool
-) -> tf.Tensor:
+def _as_matrices(ctx: Context, x: Tensor, shape: Shape, side: _Side, *, merge_free: bool) -> Tensor:
     """An operand as a batch of matrices; unmerged free dimensions count as batch dimensions."""
     x = side.arranged(x)
     batch, free, contracting = side.split(shape)
@@ -137,7 +134,7 @@ def _as_matrices(
     return ctx.reshaped(x, batch + matrix)
 
 
-def _inner_product(lhs: tf.Tensor, rhs: tf.Tensor, left: _Side, right: _Side) -> tf.Tensor:
+def _inner_product(lhs: Tensor, rhs: Tensor, left: _Side, right: _Side) -> Tensor:
     """dot_general of operands that have only contracting and batch dimensions.
 
     It replaces a MatMul of a row and a column, at which OpenVINO ends the process.
@@ -148,13 +145,13 @@ def _inner_product(lhs: tf.Tensor, rhs: tf.Tensor, left: _Side, right: _Side) ->
 
 def _outer_product(
     ctx: Context,
-    lhs: tf.Tensor,
-    rhs: tf.Tensor,
+    lhs: Tensor,
+    rhs: Tensor,
     left: _Side,
     right: _Side,
     lhs_shape: Shape,
     rhs_shape: Shape,
-) -> tf.Tensor:
+) -> Tensor:
     """dot_general without contracting dimensions: multiplies all pairs of elements."""
     batch, left_free, _ = left.split(lhs_shape)
     _, right_free, _ = right.split(rhs_shape)
@@ -182,7 +179,7 @@ class _Side:
     contracting_first: bool
     permutation: tuple[int, ...] | None
 
-    def arranged(self, x: tf.Tensor) -> tf.Tensor:
+    def arranged(self, x: Tensor) -> Tensor:
         """The operand with its dimensions in that order."""
         return x if self.permutation is None else ops.transpose(x, self.permutation)
 

@@ -8,16 +8,18 @@ import math
 from collections.abc import Callable, Sequence
 
 import jax
-import tensorflow as tf
 
 from jax2tf._src import compat, dims, ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.arrays import flipped
 from jax2tf._src.lowering.emit.padding import padded
 from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.dtypes import DType
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Dim
 
-CONV2D_DTYPES = (tf.float32, tf.float64, tf.bfloat16, tf.int32)
+CONV2D_DTYPES = (dtypes.float32, dtypes.float64, dtypes.bfloat16, dtypes.int32)
 FLOATS = CONV2D_DTYPES[:-1]
 
 
@@ -58,7 +60,7 @@ class Conv:
         ]
 
 
-def conv2d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
+def conv2d(ctx: Context, lhs: Tensor, rhs: Tensor, conv: Conv) -> Tensor:
     """Conv2D or DepthwiseConv2dNative, for one and two spatial dimensions."""
     if conv.rank == 1:
         out = conv2d(ctx, lhs[:, None], rhs[None], _with_leading_dimension(conv))
@@ -99,12 +101,12 @@ def _loses_the_window(ctx: Context, conv: Conv) -> bool:
 
 
 def _strided_afterwards(
-    op: Callable[[Context, tf.Tensor, tf.Tensor, Conv], tf.Tensor],
+    op: Callable[[Context, Tensor, Tensor, Conv], Tensor],
     ctx: Context,
-    lhs: tf.Tensor,
-    rhs: tf.Tensor,
+    lhs: Tensor,
+    rhs: Tensor,
     conv: Conv,
-) -> tf.Tensor:
+) -> Tensor:
     """Convolves without strides, and then takes every n-th element."""
     (low, high), window = conv.padding[-1], conv.window[-1]
     size = (conv.lhs_shape[-2] - 1) * conv.lhs_dilation[-1] + 1 + low + high - window + 1
@@ -114,13 +116,13 @@ def _strided_afterwards(
     return ops.strided_slice(out, [0] * (conv.rank + 2), ctx.shape(shape), (1, *conv.strides, 1))
 
 
-def in_groups(conv: Conv, dtype: tf.DType) -> bool:
+def in_groups(conv: Conv, dtype: DType) -> bool:
     """Whether `conv2d` emits a Conv2D with grouped features."""
     planar = _with_leading_dimension(conv) if conv.rank == 1 else conv
     return conv.feature_groups != 1 and not _is_depthwise(planar, dtype)
 
 
-def _is_depthwise(conv: Conv, dtype: tf.DType) -> bool:
+def _is_depthwise(conv: Conv, dtype: DType) -> bool:
     return (
         conv.feature_groups == conv.lhs_shape[-1]
         and conv.feature_groups != 1
@@ -130,7 +132,7 @@ def _is_depthwise(conv: Conv, dtype: tf.DType) -> bool:
     )
 
 
-def conv3d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
+def conv3d(ctx: Context, lhs: Tensor, rhs: Tensor, conv: Conv) -> Tensor:
     """Conv3D: three spatial dimensions, no dilation and no groups."""
     if _loses_the_window(ctx, conv):
         return _strided_afterwards(conv3d, ctx, lhs, rhs, conv)
@@ -139,8 +141,8 @@ def conv3d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tenso
 
 
 def _settled_padding(
-    ctx: Context, lhs: tf.Tensor, conv: Conv, *, explicit: bool
-) -> tuple[tf.Tensor, Dim]:
+    ctx: Context, lhs: Tensor, conv: Conv, *, explicit: bool
+) -> tuple[Tensor, Dim]:
     """`lhs` and the padding for a TensorFlow op: a name, or numbers if `explicit` allows them.
 
     If the op cannot express the padding, `lhs` is padded here.
@@ -157,7 +159,7 @@ def _settled_padding(
     return with_padding(ctx, lhs, conv), "VALID"
 
 
-def with_padding(ctx: Context, lhs: tf.Tensor, conv: Conv) -> tf.Tensor:
+def with_padding(ctx: Context, lhs: Tensor, conv: Conv) -> Tensor:
     """Dilates and pads `lhs`."""
     return padded(
         ctx,
@@ -170,7 +172,7 @@ def with_padding(ctx: Context, lhs: tf.Tensor, conv: Conv) -> tf.Tensor:
     )
 
 
-def with_dilated_kernel(ctx: Context, rhs: tf.Tensor, conv: Conv) -> tuple[tf.Tensor, Conv]:
+def with_dilated_kernel(ctx: Context, rhs: Tensor, conv: Conv) -> tuple[Tensor, Conv]:
     """Replaces the kernel's dilation by zeros in the kernel."""
     edges, gaps = [0] * (conv.rank + 2), [*(d - 1 for d in conv.rhs_dilation), 0, 0]
     zero = ops.zeros([], rhs.dtype)
@@ -195,7 +197,7 @@ def is_transposed_conv(conv: Conv) -> bool:
     )
 
 
-def conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
+def conv_backprop_input(ctx: Context, lhs: Tensor, rhs: Tensor, conv: Conv) -> Tensor:
     """A transposed convolution; the op's padding cuts the edges off the full result."""
     if conv.rank == 1:
         lhs, rhs, conv = lhs[:, None], rhs[None], _with_leading_dimension(conv)
@@ -251,7 +253,7 @@ def _backprop_padding(conv: Conv, taken: Sequence[tuple[int, int]]) -> str:
     return "SAME" if is_same else "EXPLICIT"
 
 
-def xla_conv(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
+def xla_conv(ctx: Context, lhs: Tensor, rhs: Tensor, conv: Conv) -> Tensor:
     """Every conv_general_dilated as XlaConvV2, in the dtype of the operands."""
     spatial = range(conv.rank)
     numbers = compat.xla.xla_data.ConvolutionDimensionNumbers(

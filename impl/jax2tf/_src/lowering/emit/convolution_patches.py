@@ -5,15 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 
-import tensorflow as tf
-
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.contractions import overwrites_memory
 from jax2tf._src.lowering.emit.convolution_ops import Conv
+from jax2tf._src.util.tensors import Tensor
 
 
-def product_of_patches(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
+def product_of_patches(ctx: Context, lhs: Tensor, rhs: Tensor, conv: Conv) -> Tensor:
     """Multiplies `rhs` by the concatenated inputs of all filter positions, in one MatMul."""
     *positions, features_in, features_out = conv.rhs_shape
     size = math.prod(positions) * features_in
@@ -25,9 +24,7 @@ def product_of_patches(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv)
     return ctx.reshaped(ops.matmul(rows, matrix), conv.out_shape)
 
 
-def products_of_patches_by_groups(
-    ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv
-) -> tf.Tensor:
+def products_of_patches_by_groups(ctx: Context, lhs: Tensor, rhs: Tensor, conv: Conv) -> Tensor:
     """Like `product_of_patches`, with one product per group, in one batched op."""
     groups = conv.feature_groups
     *positions, features_in, features_out = conv.rhs_shape
@@ -45,7 +42,7 @@ def products_of_patches_by_groups(
     return ctx.reshaped(out, conv.out_shape)
 
 
-def _patches(ctx: Context, lhs: tf.Tensor, conv: Conv) -> list[tf.Tensor]:
+def _patches(ctx: Context, lhs: Tensor, conv: Conv) -> list[Tensor]:
     """For each filter position, the inputs that it multiplies: one for each output."""
     if conv.rank == 0:
         return [lhs]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-import tensorflow as tf
-
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import complex_math
@@ -16,8 +14,10 @@ from jax2tf._src.lowering.emit.selection import unrepeated
 from jax2tf._src.lowering.registry import Lowered
 from jax2tf._src.ops import raw
 from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 
-Function = Callable[..., tf.Tensor]
+Function = Callable[..., Tensor]
 F = TypeVar("F", bound=Callable[..., Lowered])
 
 
@@ -27,28 +27,28 @@ def in_kernel_dtype(function: Function, carriers: Carriers = COMPUTED) -> Functi
     The result is cast back, unless it is a bool.
     """
 
-    def computed(*operands: tf.Tensor) -> tf.Tensor:
+    def computed(*operands: Tensor) -> Tensor:
         dtype = operands[0].dtype
         kernel_dtype = carriers.get(dtype)
         if kernel_dtype is None:
             return function(*operands)
         result = function(*(ops.cast(x, kernel_dtype) for x in operands))
-        return result if result.dtype == tf.bool else ops.cast(result, dtype)
+        return result if result.dtype == dtypes.bool_ else ops.cast(result, dtype)
 
     return _named_as(function, computed)
 
 
 def or_complex(function: Function, complex_function: Function) -> Function:
-    def either(*operands: tf.Tensor) -> tf.Tensor:
+    def either(*operands: Tensor) -> Tensor:
         return (complex_function if operands[0].dtype.is_complex else function)(*operands)
 
     return _named_as(function, either)
 
 
-def in_one_shape(function: Function) -> Callable[..., tf.Tensor]:
+def in_one_shape(function: Function) -> Callable[..., Tensor]:
     """The rule of `function`, whose op does not broadcast (_src/ops/broadcasting.py)."""
 
-    def rule(ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
+    def rule(ctx: Context, *operands: Tensor) -> Tensor:
         shape = ctx.avals_out[0].shape
         return function(*(repeated(ctx, x, shape) for x in operands))
 
@@ -69,7 +69,7 @@ def of_operands(table: Mapping[str, Callable[..., Lowered]]) -> dict[str, Callab
 
 
 def _without_context(function: Callable[..., Lowered]) -> Callable[..., Lowered]:
-    def rule(ctx: Context, *operands: tf.Tensor) -> Lowered:
+    def rule(ctx: Context, *operands: Tensor) -> Lowered:
         return function(*in_ranks_for_choices(ctx, *operands))
 
     return _named_as(function, rule)
@@ -85,7 +85,7 @@ def _named_as(function: Callable[..., Lowered], other: F) -> F:
     return other
 
 
-def in_ranks_for_choices(ctx: Context, *operands: tf.Tensor) -> Sequence[tf.Tensor]:
+def in_ranks_for_choices(ctx: Context, *operands: Tensor) -> Sequence[Tensor]:
     """The operands of an elementwise primitive, with scalars reshaped to the rank of the arrays.
 
     Only for targets with the quirk "no_scalar_choice" (DTensor): a rule that tests a scalar
@@ -141,7 +141,7 @@ negative = in_kernel_dtype(unary(raw.Neg), SIGNED)
 erfc = unary(raw.Erfc)
 
 
-def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def beside_a_constant(ctx: Context, function: Function, x: Tensor, y: Tensor) -> Tensor:
     """`function(x, y)`, written so that a constant `x` stays the first operand.
 
     See the quirk "exchanges_constant_and_transpose"; it spares a constant vector of one element.
@@ -149,7 +149,7 @@ def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tens
     rank = y.shape.rank
     if not ctx.has(Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE) or rank is None or rank < 2:
         return function(x, y)
-    value = None if tf.executing_eagerly() else known_value(unrepeated(x))
+    value = None if ops.executing_eagerly() else known_value(unrepeated(x))
     if value is None or not value.size or known_value(y) is not None:
         return function(x, y)
     shape = ctx.avals_out[0].shape
@@ -160,7 +160,7 @@ def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tens
     return ctx.reshaped(function(*flat), shape)
 
 
-def exponential(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+def exponential(ctx: Context, x: Tensor) -> Tensor:
     """exp(x), with NaN for NaN; OpenVINO's Exp gives infinity for NaN."""
     power = FUNCTIONS["exp"](x)
     is_exact = ctx.target.assume_finite or not ctx.has(Quirk.INFINITE_EXP_OF_NAN)
@@ -170,16 +170,16 @@ def exponential(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     return raw.Maximum(x=power, y=x)
 
 
-def erf(x: tf.Tensor) -> tf.Tensor:
+def erf(x: Tensor) -> Tensor:
     """erf(x), clipped so that TensorFlow's kernel does not overflow."""
-    if x.dtype == tf.float64:
+    if x.dtype == dtypes.float64:
         # TensorFlow's CPU kernel overflows to NaN; in float64, erf(x) is 1 from 6 on.
         six = ops.constant(6, x.dtype)
         x = raw.Maximum(x=raw.Minimum(x=x, y=six), y=-six)
     return raw.Erf(x=x)
 
 
-def at_least(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def at_least(x: Tensor, y: Tensor) -> Tensor:
     # Form: smaller_for_larger.
     return raw.LessEqual(x=y, y=x) if x.dtype.is_floating else raw.GreaterEqual(x=x, y=y)
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
-import tensorflow as tf
+
+from jax2tf._src import ops
+from jax2tf._src.util.tensors import Operation, Tensor
 
 # The result of these ops never equals an operand.
 _COMPUTES = frozenset(
@@ -103,12 +105,12 @@ class Folds:
     """
 
     def __init__(
-        self, ops: Iterable[tf.Operation], operands: Sequence[tf.Tensor], known: Numbers = _NONE
+        self, operations: Iterable[Operation], operands: Sequence[Tensor], known: Numbers = _NONE
     ):
         """Looks at each op once.
 
         Args:
-          ops: the ops of the graph, each after the ops whose results it takes.
+          operations: the ops of the graph, each after the ops whose results it takes.
           operands: the tensors to track.
           known: the operands that a converter may know, because no step of a loop changes them. It
             may also know all other inputs of the graph.
@@ -117,21 +119,21 @@ class Folds:
         self._kind_of: dict[Hashable, int] = {}
         self._may_be = {x.ref(): frozenset({i}) for i, x in enumerate(operands)}
         self._reads = {x.ref(): frozenset({i} - known) for i, x in enumerate(operands)}
-        for op in ops:
+        for op in operations:
             for result in op.outputs:
                 self._count(op, result)
                 if result.ref() not in self._may_be:
                     self._look_at(op, result)
 
-    def may_be(self, x: tf.Tensor) -> Numbers:
+    def may_be(self, x: Tensor) -> Numbers:
         """The operands that a converter may substitute for the tensor."""
         return self._may_be.get(x.ref(), _NONE)
 
-    def reads(self, x: tf.Tensor) -> Numbers:
+    def reads(self, x: Tensor) -> Numbers:
         """The operands that the tensor surely reads, whatever a converter folds."""
         return self._reads.get(x.ref(), _NONE)
 
-    def _count(self, op: tf.Operation, result: tf.Tensor) -> None:
+    def _count(self, op: Operation, result: Tensor) -> None:
         """Assigns a number to a tensor; tensors that may be equal get the same number."""
         # A converter merges ops that compute the same from the same tensors.
         inputs = tuple(self._kind_of.get(x.ref()) for x in op.inputs)
@@ -139,10 +141,10 @@ class Folds:
         kind = (made_by, result.value_index, inputs)
         self._kind_of[result.ref()] = self._kinds.setdefault(kind, len(self._kinds))
 
-    def _may_be_same(self, x: tf.Tensor, y: tf.Tensor) -> bool:
+    def _may_be_same(self, x: Tensor, y: Tensor) -> bool:
         return self._kind_of.get(x.ref()) == self._kind_of.get(y.ref())
 
-    def _look_at(self, op: tf.Operation, result: tf.Tensor) -> None:
+    def _look_at(self, op: Operation, result: Tensor) -> None:
         passed_on = _NONE.union(*map(self.may_be, self._passed_on(op, result)))
         if passed_on:
             self._may_be[result.ref()] = passed_on
@@ -150,7 +152,7 @@ class Folds:
         if read:
             self._reads[result.ref()] = read
 
-    def _passed_on(self, op: tf.Operation, result: tf.Tensor) -> Iterator[tf.Tensor]:
+    def _passed_on(self, op: Operation, result: Tensor) -> Iterator[Tensor]:
         """Yields the operands of an op that its result may equal."""
         if op.type in _COMPUTES:
             return
@@ -160,14 +162,14 @@ class Folds:
             if op.type not in _NEUTRAL or self._may_be_neutral(op.type, op.inputs[1 - i]):
                 yield operand
 
-    def _may_be_neutral(self, op: str, x: tf.Tensor) -> bool:
+    def _may_be_neutral(self, op: str, x: Tensor) -> bool:
         if op in _IDEMPOTENT and self.may_be(x):
             return True
         return not self.reads(x) and _may_be_number(x, _NEUTRAL[op])
 
-    def _surely_read(self, op: tf.Operation, result: tf.Tensor) -> Numbers:
+    def _surely_read(self, op: Operation, result: Tensor) -> Numbers:
         """The operands that an op reads even after a converter folded all that it can."""
-        inputs: list[tf.Tensor] = list(op.inputs)
+        inputs: list[Tensor] = list(op.inputs)
         is_empty = result.shape.rank is not None and 0 in result.shape.as_list()
         if is_empty or op.type in _OF_SHAPES or op.type in _CALLS:
             return _NONE
@@ -181,9 +183,9 @@ class Folds:
             del inputs[0]
         return _NONE.union(*map(self.reads, inputs))
 
-    def _read_by_choice(self, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> Numbers:
+    def _read_by_choice(self, condition: Tensor, x: Tensor, y: Tensor) -> Numbers:
         """The operands that a SelectV2 reads whose condition a converter may know."""
-        value = tf.get_static_value(condition)
+        value = ops.get_static_value(condition)
         if value is None:
             return self.reads(x) & self.reads(y)
         is_read = np.any(value), not np.all(value)
@@ -191,17 +193,17 @@ class Folds:
             *(self.reads(side) for side, is_ in zip((x, y), is_read, strict=True) if is_)
         )
 
-    def _absorbs(self, op: str, x: tf.Tensor) -> bool:
+    def _absorbs(self, op: str, x: Tensor) -> bool:
         return not self.reads(x) and _may_be_number(x, _ABSORBING[op])
 
 
-def _may_be_number(x: tf.Tensor, number: Number) -> bool:
+def _may_be_number(x: Tensor, number: Number) -> bool:
     """Whether all elements of a tensor may be `number`: not if the tensor is another constant."""
-    value = tf.get_static_value(x)
+    value = ops.get_static_value(x)
     return value is None or bool(np.all(value == number(np.asarray(value).dtype)))
 
 
-def _is_smaller(x: tf.Tensor, than: tf.Tensor) -> bool:
+def _is_smaller(x: Tensor, than: Tensor) -> bool:
     """Whether an array is known to have fewer elements than another."""
     sizes = [y.shape.num_elements() for y in (x, than)]
     return None not in sizes and sizes[0] < sizes[1]

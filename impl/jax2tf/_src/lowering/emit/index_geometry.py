@@ -13,13 +13,14 @@ import dataclasses
 import functools
 from collections.abc import Collection, Sequence
 
-import tensorflow as tf
 from jax import lax
 
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.arrays import stacked
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, SIGNED_INDICES, carrier_of
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Dim, Shape
 
 Label = tuple[str, int]
@@ -143,34 +144,34 @@ def _windows(
     )
 
 
-def wide(x: tf.Tensor) -> tf.Tensor:
+def wide(x: Tensor) -> Tensor:
     """Casts `x` to a dtype that has kernels and holds the same values."""
     return ops.cast(x, carrier_of(HOLDS_NARROW, x.dtype))
 
 
-def as_index(indices: tf.Tensor) -> tf.Tensor:
+def as_index(indices: Tensor) -> Tensor:
     """Casts indices to int32 or int64, which TensorFlow's kernels require.
 
     An index that does not fit stays out of bounds on the same side.
     """
-    if indices.dtype in (tf.int32, tf.int64):
+    if indices.dtype in (dtypes.int32, dtypes.int64):
         return indices
     signed = SIGNED_INDICES.get(indices.dtype)
     if signed is None:
-        return ops.cast(indices, tf.int32)
+        return ops.cast(indices, dtypes.int32)
     # Engines can cast these dtypes, but have no Minimum of them.
     indices = ops.cast(indices, signed)
     return ops.where(indices < 0, ops.constant(signed.max, signed), indices)
 
 
-def as_one_index(starts: Sequence[tf.Tensor]) -> tf.Tensor:
+def as_one_index(starts: Sequence[Tensor]) -> Tensor:
     """Stacks scalar indices, whose dtypes may differ, to a vector of int32 or int64."""
     indices = [as_index(start) for start in starts]
-    common = tf.int64 if any(i.dtype == tf.int64 for i in indices) else tf.int32
+    common = dtypes.int64 if any(i.dtype == dtypes.int64 for i in indices) else dtypes.int32
     return ops.stack([ops.cast(i, common) for i in indices])
 
 
-def clamped(ctx: Context, indices: tf.Tensor, windows: Windows) -> tf.Tensor:
+def clamped(ctx: Context, indices: Tensor, windows: Windows) -> Tensor:
     """Clamps index vectors so that their windows are in bounds."""
     if not windows.indexed:
         return indices
@@ -178,19 +179,19 @@ def clamped(ctx: Context, indices: tf.Tensor, windows: Windows) -> tf.Tensor:
     return clipped(indices, ops.cast(ctx.shape(limits), indices.dtype))
 
 
-def clipped(indices: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+def clipped(indices: Tensor, last: Tensor) -> Tensor:
     """Clips each index to [0, last]; `last` is not negative."""
     # Form: minimum_of_maximum.
     return ops.minimum(ops.maximum(indices, 0), last)
 
 
-def in_bounds(indices: tf.Tensor, clamped_indices: tf.Tensor) -> tf.Tensor:
+def in_bounds(indices: Tensor, clamped_indices: Tensor) -> Tensor:
     """For each index vector, whether its whole window is in bounds."""
     same = ops.equal(indices, clamped_indices)
     return ops.squeeze(same, -1) if same.shape[-1] == 1 else ops.reduce_all(same, -1)
 
 
-def coordinate(starts: tf.Tensor, windows: Windows, dim: int) -> tf.Tensor:
+def coordinate(starts: Tensor, windows: Windows, dim: int) -> Tensor:
     """The start of each window in an indexed dimension: one column of the indices."""
     if len(windows.indexed) == 1:
         return ops.squeeze(starts, -1)
@@ -198,8 +199,8 @@ def coordinate(starts: tf.Tensor, windows: Windows, dim: int) -> tf.Tensor:
 
 
 def grid(
-    ctx: Context, starts: tf.Tensor, windows: Windows, dims: Sequence[int]
-) -> tuple[tf.Tensor, list[Label]]:
+    ctx: Context, starts: Tensor, windows: Windows, dims: Sequence[int]
+) -> tuple[Tensor, list[Label]]:
     """The coordinates in `dims` of every element of every window.
 
     Returns:
@@ -216,9 +217,9 @@ def grid(
 
 
 def _column(
-    ctx: Context, starts: tf.Tensor, windows: Windows, dim: int, labels: list[Label]
-) -> tf.Tensor:
-    def along(label: Label) -> tf.Tensor:
+    ctx: Context, starts: Tensor, windows: Windows, dim: int, labels: list[Label]
+) -> Tensor:
+    def along(label: Label) -> Tensor:
         steps = ops.range(ops.cast(ctx.dim(windows.size(label)), starts.dtype))
         return spread(ctx, steps, windows, [label], labels)
 
@@ -233,11 +234,11 @@ def _column(
 
 def spread(
     ctx: Context,
-    x: tf.Tensor,
+    x: Tensor,
     windows: Windows,
     labels: Sequence[Label],
     onto: Sequence[Label],
-) -> tf.Tensor:
+) -> Tensor:
     """Reshapes `x`, whose dimensions are `labels`, to broadcast against dimensions `onto`."""
     if list(labels) == list(onto):
         return x
@@ -246,11 +247,11 @@ def spread(
 
 def rearranged(
     ctx: Context,
-    x: tf.Tensor,
+    x: Tensor,
     windows: Windows,
     labels: Sequence[Label],
     onto: Sequence[Label],
-) -> tf.Tensor:
+) -> Tensor:
     """Transposes and reshapes `x` from dimensions `labels` to dimensions `onto`.
 
     A label that is only on one side names a dimension of size 1.
@@ -262,7 +263,7 @@ def rearranged(
     return ctx.reshaped(x, [windows.size(n) for n in onto])
 
 
-def transposed(x: tf.Tensor, permutation: Sequence[int]) -> tf.Tensor:
+def transposed(x: Tensor, permutation: Sequence[int]) -> Tensor:
     """tf.transpose, or `x` itself if the permutation is the identity."""
     return x if is_identity(permutation) else ops.transpose(x, permutation)
 

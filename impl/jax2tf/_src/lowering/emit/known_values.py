@@ -11,24 +11,24 @@ import weakref
 from collections.abc import Callable
 
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context, op_type_of
 from jax2tf._src.ops.grappler import is_constant
 from jax2tf._src.tracing.large_constants import SMALL_CONSTANT_SIZE
+from jax2tf._src.util.tensors import Operation, Tensor
 from jax2tf._src.util.typing import Param, Shape
 
 # Ops that graphs apply to constants: jnp.remainder replaces a divisor 0 by 1.
 _KNOWN: dict[str, Callable[..., np.ndarray]] = {"Equal": np.equal, "SelectV2": np.where}
 
 
-def known_value(x: tf.Tensor) -> np.ndarray | None:
+def known_value(x: Tensor) -> np.ndarray | None:
     """The value of x if x is a constant of a graph; None for eager tensors.
 
     Eager tensors occur in graphs too: tape.jacobian traces the gradient of an eager program.
     """
-    if not tf.is_symbolic_tensor(x):
+    if not ops.is_symbolic_tensor(x):
         return None
     op = x.op
     if op in _SMALL_CONSTANTS:
@@ -36,7 +36,7 @@ def known_value(x: tf.Tensor) -> np.ndarray | None:
     # tf.get_static_value is slow if it finds no value.
     if op.inputs and not is_constant(x):
         return None
-    value: np.ndarray | None = tf.get_static_value(x)
+    value: np.ndarray | None = ops.get_static_value(x)
     if value is not None:
         if op.type == "Const" and value.size <= SMALL_CONSTANT_SIZE:
             _SMALL_CONSTANTS[op] = value
@@ -50,16 +50,16 @@ def known_value(x: tf.Tensor) -> np.ndarray | None:
 
 
 # A cache, because TensorFlow parses a constant's value each time.
-_SMALL_CONSTANTS: weakref.WeakKeyDictionary[tf.Operation, np.ndarray] = weakref.WeakKeyDictionary()
+_SMALL_CONSTANTS: weakref.WeakKeyDictionary[Operation, np.ndarray] = weakref.WeakKeyDictionary()
 
 
-def is_all(x: tf.Tensor, number: float) -> bool:
+def is_all(x: Tensor, number: float) -> bool:
     """Whether x is a constant of a graph whose elements all equal `number`."""
     value = known_value(x)
     return value is not None and bool(value.size) and bool((value == number).all())
 
 
-def is_zero(x: tf.Tensor) -> bool:
+def is_zero(x: Tensor) -> bool:
     """Whether x is a constant of a graph that is 0 or False; -0.0 does not count."""
     value = known_value(x)
     return value is not None and not any(value.tobytes())
@@ -74,9 +74,9 @@ _REPEATS = {
 _LIKE = {"OnesLike": 1, "ZerosLike": 0}
 
 
-def known_number(x: tf.Tensor) -> np.ndarray | None:
+def known_number(x: Tensor) -> np.ndarray | None:
     """The number that all elements of a graph's tensor equal, in its dtype; else None."""
-    if tf.executing_eagerly():
+    if ops.executing_eagerly():
         return None
     while op_type_of(x) in _REPEATS:
         x = x.op.inputs[_REPEATS[op_type_of(x)]]
@@ -90,7 +90,7 @@ def known_number(x: tf.Tensor) -> np.ndarray | None:
     return first if value.tobytes() == first.tobytes() * value.size else None
 
 
-def is_number(x: tf.Tensor, number: Number) -> bool:
+def is_number(x: Tensor, number: Number) -> bool:
     """Whether all elements of a graph's tensor are known to equal `number`; -0.0 is not 0.0."""
     known = known_number(x)
     if known is None:
@@ -101,7 +101,7 @@ def is_number(x: tf.Tensor, number: Number) -> bool:
 
 # A function from a dtype to a number of that dtype.
 Number = Callable[[np.dtype], object]
-Rule = Callable[..., tf.Tensor]
+Rule = Callable[..., Tensor]
 
 
 def without(second: Number, first: Number | None = None) -> Callable[[Rule], Rule]:
@@ -117,9 +117,9 @@ def without(second: Number, first: Number | None = None) -> Callable[[Rule], Rul
 
 def _without(second: Number, first: Number | None, rule: Rule) -> Rule:
     @functools.wraps(rule)
-    def shorter(ctx: Context, x: tf.Tensor, y: tf.Tensor, **params: Param) -> tf.Tensor:
+    def shorter(ctx: Context, x: Tensor, y: Tensor, **params: Param) -> Tensor:
         shape = ctx.avals_out[0].shape
-        if not (tf.executing_eagerly() or x.dtype.is_complex) and x.dtype == ctx.out:
+        if not (ops.executing_eagerly() or x.dtype.is_complex) and x.dtype == ctx.out:
             for kept, other, number in ((x, y, second), (y, x, first)):
                 if number is not None and _is_whole(kept, shape) and is_number(other, number):
                     return kept
@@ -143,12 +143,12 @@ def one(dtype: np.dtype) -> object:
     return 1
 
 
-def repeated(ctx: Context, x: tf.Tensor, shape: Shape) -> tf.Tensor:
+def repeated(ctx: Context, x: Tensor, shape: Shape) -> Tensor:
     """Broadcasts `x` to a shape."""
     return x if _is_whole(x, shape) else ops.broadcast_to(x, ctx.shape(shape))
 
 
-def _is_whole(x: tf.Tensor, shape: Shape) -> bool:
+def _is_whole(x: Tensor, shape: Shape) -> bool:
     sizes = x.shape.as_list()
     return len(sizes) == len(shape) and all(
         old != 1 or new == 1 for old, new in zip(sizes, shape, strict=True)

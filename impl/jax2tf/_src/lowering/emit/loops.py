@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 from contextlib import AbstractContextManager
 
-import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat
+from jax2tf._src import compat, ops
 from jax2tf._src.call_tf.primitive import call_tf_p
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.targets.forms import Optimization
@@ -31,4 +30,4 @@ def order_of_effects(ctx: Context) -> AbstractContextManager[None]:
     orders = ctx.eqn.effects or not ctx.trace.primitives.isdisjoint(_OUTSIDE)
     if orders or not ctx.wants(Optimization.UNORDERED_BODIES):
         return contextlib.nullcontext()
-    return compat.graphs.without_order_of_effects(tf.compat.v1.get_default_graph())
+    return compat.graphs.without_order_of_effects(ops.get_default_graph())

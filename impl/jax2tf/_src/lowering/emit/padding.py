@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 import jax
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src import dims, ops
 from jax2tf._src.lowering.context import Context
@@ -22,6 +21,8 @@ from jax2tf._src.lowering.emit.compute_dtypes import (
 from jax2tf._src.lowering.emit.known_values import is_zero, known_value
 from jax2tf._src.lowering.supported import is_computed
 from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Dim, Shape
 
 # The most dimensions of TensorFlow's Pad kernels, which merge neighbours without padding first.
@@ -30,13 +31,13 @@ _MAX_RANK = 6
 
 def padded(
     ctx: Context,
-    x: tf.Tensor,
-    padding_value: tf.Tensor,
+    x: Tensor,
+    padding_value: Tensor,
     shape: Shape,
     low: Shape,
     high: Shape,
     interior: Sequence[int],
-) -> tf.Tensor:
+) -> Tensor:
     """StableHLO's pad of `x`, whose JAX shape is `shape`: interior padding, then the edges."""
     size = [
         d + gap * _positive(d - 1) + a + b
@@ -63,21 +64,21 @@ def padded(
     return _with_known_sizes(ctx, cut, size, by=(*begin, *end))
 
 
-def _with_known_sizes(ctx: Context, x: tf.Tensor, shape: Shape, by: Iterable[Dim]) -> tf.Tensor:
+def _with_known_sizes(ctx: Context, x: Tensor, shape: Shape, by: Iterable[Dim]) -> Tensor:
     """Restores the static sizes after a pad or cut `by` sizes; see the quirk "pads_lose_sizes"."""
-    if tf.executing_eagerly() or not ctx.has(Quirk.PADS_LOSE_SIZES) or dims.is_static(by):
+    if ops.executing_eagerly() or not ctx.has(Quirk.PADS_LOSE_SIZES) or dims.is_static(by):
         return x
     return ctx.reshaped(x, shape)
 
 
 def _dilated(
     ctx: Context,
-    x: tf.Tensor,
-    padding_value: tf.Tensor,
+    x: Tensor,
+    padding_value: Tensor,
     shape: Shape,
     high: Shape,
     interior: Sequence[int],
-) -> tuple[tf.Tensor, list[Dim], list[Dim]]:
+) -> tuple[Tensor, list[Dim], list[Dim]]:
     """Pads after each element; returns the result, its shape and `high` without the last gap."""
     shape, high = list(shape), list(high)
     for axis, gap in enumerate(interior):
@@ -93,17 +94,17 @@ def _dilated(
 
 def _with_edges(
     ctx: Context,
-    x: tf.Tensor,
+    x: Tensor,
     shape: Shape,
-    padding_value: tf.Tensor,
+    padding_value: Tensor,
     edges: Sequence[tuple[Dim, Dim]],
-) -> tf.Tensor:
+) -> Tensor:
     """Adds (before, after) padding values along each axis."""
     axes = [axis for axis, edge in enumerate(edges) if any(edge)]
     new_shape = [size + a + b for size, (a, b) in zip(shape, edges, strict=True)]
     if len(shape) > _MAX_RANK or not ctx.target.takes_rank("PadV2", len(shape)):
 
-        def pad_axis(view: tf.Tensor, axis: int, *_: Dim) -> tf.Tensor:
+        def pad_axis(view: Tensor, axis: int, *_: Dim) -> Tensor:
             return _padded(ctx, view, padding_value, [(0, 0), edges[axis], (0, 0)])
 
         return axis_by_axis(ctx, x, shape, new_shape, axes, pad_axis)
@@ -114,12 +115,12 @@ def _with_edges(
 
 
 def _padded(
-    ctx: Context, x: tf.Tensor, padding_value: tf.Tensor, edges: Sequence[tuple[Dim, Dim]]
-) -> tf.Tensor:
+    ctx: Context, x: Tensor, padding_value: Tensor, edges: Sequence[tuple[Dim, Dim]]
+) -> Tensor:
     if ctx.has(Quirk.PADS_WITH_CONSTANTS_ALONE) and is_computed(padding_value):
-        inside = _padded(ctx, ops.ones_like(x, tf.int32), ops.zeros([], tf.int32), edges)
+        inside = _padded(ctx, ops.ones_like(x, dtypes.int32), ops.zeros([], dtypes.int32), edges)
         zeros_around = _padded(ctx, x, ops.zeros([], x.dtype), edges)
-        return ops.where(ops.cast(inside, tf.bool), zeros_around, padding_value)
+        return ops.where(ops.cast(inside, dtypes.bool_), zeros_around, padding_value)
     if ctx.has(Quirk.PADS_INTEGERS_AS_FLOATS) and _is_rounded(padding_value):
         zeros_around = _padded(ctx, x - padding_value, ops.zeros([], x.dtype), edges)
         return zeros_around + padding_value
@@ -139,9 +140,9 @@ def _padded(
     )
 
 
-def _is_rounded(x: tf.Tensor) -> bool:
+def _is_rounded(x: Tensor) -> bool:
     """Whether x is an int32 constant of the graph that float32 cannot represent."""
-    value = None if x.dtype != tf.int32 else known_value(x)
+    value = None if x.dtype != dtypes.int32 else known_value(x)
     return value is not None and int(np.float32(value)) != int(value)
 
 

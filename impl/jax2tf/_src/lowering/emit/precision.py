@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import jax
-import tensorflow as tf
 from jax import lax
 
 from jax2tf._src import compat
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.dtypes import DType
 
 
-def compute_dtype(lhs: tf.DType, rhs: tf.DType, out: tf.DType) -> tf.DType:
+def compute_dtype(lhs: DType, rhs: DType, out: DType) -> DType:
     """The dtype to which XLA converts a contraction's operands: the wider of theirs and `out`.
 
     JAX itself casts operands of different dtypes to the dtype of the result.
@@ -17,9 +18,15 @@ def compute_dtype(lhs: tf.DType, rhs: tf.DType, out: tf.DType) -> tf.DType:
     return out if lhs != rhs or _width(out) >= _width(lhs) else lhs
 
 
-def _width(dtype: tf.DType) -> tuple[bool | int, ...]:
+def _width(dtype: DType) -> tuple[bool | int, ...]:
     """Sorts dtypes in XLA's order of precision."""
-    return dtype.is_complex, dtype.is_floating, dtype.is_integer, dtype.size, dtype == tf.bfloat16
+    return (
+        dtype.is_complex,
+        dtype.is_floating,
+        dtype.is_integer,
+        dtype.size,
+        dtype == dtypes.bfloat16,
+    )
 
 
 def precision_config(precision: lax.PrecisionLike) -> bytes:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat, dims
@@ -21,6 +20,7 @@ from jax2tf._src.tracing.jaxprs import equations
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Aval
 
 # Enough for the raw data of a key, or the bounds of a distribution.
@@ -45,7 +45,7 @@ _FUSED = traits.DRAWS | frozenset(
 _NOT_HANDED_OVER = COMPILED_DTYPES | {dtype.name for dtype in INT4}
 
 
-def compiled(ctx: Context, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor) -> list[tf.Tensor] | None:
+def compiled(ctx: Context, jaxpr: jex_core.ClosedJaxpr, *args: Tensor) -> list[Tensor] | None:
     """The results of an equation that calls a jaxpr, compiled if it is a draw; else None.
 
     Like the functions of jax.random, a draw takes keys and a few numbers.
@@ -55,7 +55,7 @@ def compiled(ctx: Context, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor) -> lis
     if not ctx.cached("is a draw", lambda: _is_draw(jaxpr), Identity(jaxpr.jaxpr)):
         return None
 
-    def body(ctx: Context, *inner: tf.Tensor) -> list[tf.Tensor]:
+    def body(ctx: Context, *inner: Tensor) -> list[Tensor]:
         return ctx.inline(jaxpr, *inner)
 
     key = ("draw", Identity(jaxpr.jaxpr))

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Sequence
 
 import jax
-import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import ops
@@ -22,9 +21,11 @@ from jax2tf._src.lowering.emit.elementwise import negative
 from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.dtypes import DType
 from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.tensors import Tensor
 
-Write = Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]
+Write = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 EXTREMES = ("scatter-min", "scatter-max")
 
@@ -45,7 +46,7 @@ _OF_SEGMENTS = {
 def at_once(
     ctx: Context,
     name: str,
-    dtype: tf.DType,
+    dtype: DType,
     combiner: jex_core.ClosedJaxpr | None,
     *,
     in_bounds: bool,
@@ -72,14 +73,14 @@ def at_once(
     return _adding(ctx, name, dtype, in_bounds=in_bounds)
 
 
-def _replacing(ctx: Context, dtype: tf.DType, *, in_bounds: bool) -> Write:
+def _replacing(ctx: Context, dtype: DType, *, in_bounds: bool) -> Write:
     if not ctx.takes(_UPDATE, dtype.name):
         return functools.partial(_by_last_writers, ctx, in_bounds=in_bounds)
     op = _updating_a_copy if ctx.has(Quirk.UPDATES_IN_PLACE) else _op(_UPDATE)
     return _dropping(ctx, op, in_bounds=in_bounds)
 
 
-def _updating_a_copy(tensor: tf.Tensor, **others: object) -> tf.Tensor:
+def _updating_a_copy(tensor: Tensor, **others: object) -> Tensor:
     """TensorScatterUpdate into a copy: the OR or maximum of an array with itself.
 
     Other dtypes are updated without a copy: TensorFlow.js, which updates in place, has no such
@@ -89,13 +90,13 @@ def _updating_a_copy(tensor: tf.Tensor, **others: object) -> tf.Tensor:
     return _op(_UPDATE)(tensor=copy(tensor, tensor) if copy else tensor, **others)
 
 
-_COPIES = {tf.bool: ops.logical_or, tf.float32: ops.maximum, tf.int32: ops.maximum}
+_COPIES = {dtypes.bool_: ops.logical_or, dtypes.float32: ops.maximum, dtypes.int32: ops.maximum}
 
 
-def _adding(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Write:
+def _adding(ctx: Context, name: str, dtype: DType, *, in_bounds: bool) -> Write:
     zero = 0.0 if name == "scatter-sub" else -0.0
 
-    def nothing(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+    def nothing(x: Tensor, indices: Tensor) -> Tensor:
         # The zero that changes no zero: 0 - 0 and -0 - 0, 0 + -0 and -0 + -0.
         del indices
         return ops.constant(zero if x.dtype.is_floating else 0, x.dtype)
@@ -108,25 +109,25 @@ def _adding(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Wri
     return _dropping(ctx, _summing, nothing, in_bounds=in_bounds)
 
 
-def _extreme(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Write | None:
+def _extreme(ctx: Context, name: str, dtype: DType, *, in_bounds: bool) -> Write | None:
     if dtype.is_floating or dtype.is_complex:
         # Kernels lose NaN and treat 0 and -0 as equal; there are none for complex numbers.
         return None
     if ctx.takes(_OPS[name], dtype.name):
         return _dropping(ctx, _op(_OPS[name]), _current, in_bounds=in_bounds)
-    if dtype == tf.int32 and ctx.takes(_OF_SEGMENTS[name][0], dtype.name):
+    if dtype == dtypes.int32 and ctx.takes(_OF_SEGMENTS[name][0], dtype.name):
         return functools.partial(_extreme_of_segments, ctx, name)
     return None
 
 
-def _op(name: str) -> Callable[..., tf.Tensor]:
+def _op(name: str) -> Callable[..., Tensor]:
     return getattr(ops.raw, name)
 
 
 def _dropping(
     ctx: Context,
-    op: Callable[..., tf.Tensor],
-    neutral: Callable[[tf.Tensor, tf.Tensor], tf.Tensor] | None = None,
+    op: Callable[..., Tensor],
+    neutral: Callable[[Tensor, Tensor], Tensor] | None = None,
     *,
     in_bounds: bool = False,
 ) -> Write:
@@ -140,10 +141,10 @@ def _dropping(
       in_bounds: whether all indices are in bounds anyway.
     """
 
-    def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
+    def write(x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
         return op(tensor=x, indices=indices, updates=updates, bad_indices_policy="IGNORE")
 
-    def write_inside(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
+    def write_inside(x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
         bounds = _bounds(x, indices)
         near = iw.clipped(indices, bounds - 1)
         inside = ops.reduce_all(ops.equal(near, indices), -1, keepdims=True)
@@ -160,28 +161,28 @@ def _dropping(
     return write_inside if ctx.has(Quirk.NO_BAD_INDICES) and not in_bounds else write
 
 
-def _chosen(ctx: Context, mask: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _chosen(ctx: Context, mask: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """Selects `x` where `mask` is true, else `y`; `mask` has dimensions of size 1."""
     if not (ctx.has(Quirk.CHOICE_BY_PRODUCT) and x.dtype.is_floating):
         return ops.where(mask, x, y)
     whole = y if y.shape.rank else x
-    return select(ctx, ops.logical_and(mask, ops.ones_like(whole, tf.bool)), x, y)
+    return select(ctx, ops.logical_and(mask, ops.ones_like(whole, dtypes.bool_)), x, y)
 
 
-def _current(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+def _current(x: Tensor, indices: Tensor) -> Tensor:
     return ops.gather_nd(x, indices)
 
 
-def _bounds(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+def _bounds(x: Tensor, indices: Tensor) -> Tensor:
     return ops.cast(ops.shape(x)[: indices.shape[-1]], indices.dtype)
 
 
-def _is_one(indices: tf.Tensor) -> bool:
+def _is_one(indices: Tensor) -> bool:
     """Whether there is a single index vector."""
     return bool(indices.shape[:-1].num_elements() == 1)
 
 
-def _summing(tensor: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, **_: object) -> tf.Tensor:
+def _summing(tensor: Tensor, indices: Tensor, updates: Tensor, **_: object) -> Tensor:
     """TensorScatterAdd for engines that can only scatter into zeros.
 
     Sums of floats start with the current element and are rounded at each step. A sum of only
@@ -200,7 +201,7 @@ def _summing(tensor: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, **_: obj
     return _like(tensor, sums)
 
 
-def _flat(indices: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+def _flat(indices: Tensor, x: Tensor) -> Tensor:
     """Flattens index vectors, which are in bounds of `x`, to row numbers."""
     columns = ops.unstack(indices, axis=-1) if indices.shape[-1] > 1 else [indices]
     place = columns[0]
@@ -211,8 +212,8 @@ def _flat(indices: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
 
 
 def _rows_and_places(
-    x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, in_bounds: bool = False
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    x: Tensor, indices: Tensor, updates: Tensor, in_bounds: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
     """`x` as rows; the row of each update, one past the last if out of bounds; the updates."""
     row = ops.shape(x)[indices.shape[-1] :]
     rows = ops.reshape(x, ops.concat([[-1], row], 0))
@@ -223,12 +224,12 @@ def _rows_and_places(
         inside = ops.reshape(ops.reduce_all(ops.equal(near, indices), -1), [-1])
         beyond = ops.cast(ops.shape(rows)[0], indices.dtype)
         places = ops.where(inside, _flat(near, x), beyond)
-    return rows, ops.cast(places, tf.int32), ops.reshape(updates, ops.concat([[-1], row], 0))
+    return rows, ops.cast(places, dtypes.int32), ops.reshape(updates, ops.concat([[-1], row], 0))
 
 
 def _by_last_writers(
-    ctx: Context, x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, *, in_bounds: bool
-) -> tf.Tensor:
+    ctx: Context, x: Tensor, indices: Tensor, updates: Tensor, *, in_bounds: bool
+) -> Tensor:
     """Each row gets the last of its updates, as TensorScatterUpdate does it."""
     rows, places, updates = _rows_and_places(x, indices, updates, in_bounds)
     count = ops.shape(rows)[0]
@@ -243,18 +244,18 @@ def _by_last_writers(
     return _like(x, _chosen(ctx, is_written, chosen, rows))
 
 
-def _like(x: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+def _like(x: Tensor, rows: Tensor) -> Tensor:
     return rows if x.shape.rank == rows.shape.rank else ops.reshape(rows, ops.shape(x))
 
 
 def _of_segments(
     ctx: Context,
     name: str,
-    data: tf.Tensor,
-    places: tf.Tensor,
-    count: tf.Tensor,
+    data: Tensor,
+    places: Tensor,
+    count: Tensor,
     in_bounds: bool = False,
-) -> tf.Tensor:
+) -> Tensor:
     """The extreme of each row's int32 data; a row without data gets the far end of the range."""
     op_name = _OF_SEGMENTS[name][0]
     if data.shape.rank == 1 and not ctx.takes(op_name, "int32"):
@@ -265,24 +266,24 @@ def _of_segments(
     return op(data=data, segment_ids=places, num_segments=count + 1)[:-1]
 
 
-def _of_masks(name: str, data: tf.Tensor, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+def _of_masks(name: str, data: Tensor, places: Tensor, count: Tensor) -> Tensor:
     """Like `_of_segments`, for numbers below 2**30; moves numbers of other rows out of range."""
     is_other = ops.not_equal(ops.expand_dims(ops.range(count), 1), places)
-    beyond = ops.cast(is_other, tf.int32) * 2**30
+    beyond = ops.cast(is_other, dtypes.int32) * 2**30
     if name == "scatter-max":
         return ops.reduce_max(data - beyond, 1)
     return ops.reduce_min(data + beyond, 1)
 
 
 def _extreme_of_segments(
-    ctx: Context, name: str, x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor
-) -> tf.Tensor:
+    ctx: Context, name: str, x: Tensor, indices: Tensor, updates: Tensor
+) -> Tensor:
     rows, places, updates = _rows_and_places(x, indices, updates)
     found = _of_segments(ctx, name, updates, places, ops.shape(rows)[0])
     return _like(x, _OF_SEGMENTS[name][1](rows, found))
 
 
-def is_ordered(ctx: Context, name: str, dtype: tf.DType) -> bool:
+def is_ordered(ctx: Context, name: str, dtype: DType) -> bool:
     """Whether the minimum or maximum is taken of the ordered integers of `as_ordered`.
 
     TensorFlow's kernels for floats lose NaN and treat 0 and -0 as equal.
@@ -297,14 +298,14 @@ def is_ordered(ctx: Context, name: str, dtype: tf.DType) -> bool:
     return _extreme(ctx, name, bits, in_bounds=False) is not None
 
 
-def as_ordered(x: tf.Tensor, name: str) -> tf.Tensor:
+def as_ordered(x: Tensor, name: str) -> Tensor:
     """`x` as integers in the same order, for a minimum or maximum; complex numbers are unchanged.
 
     As integers, the bits of floats are in order once those of negative numbers are flipped. NaN
     becomes the NaN that wins.
     """
     if x.dtype.is_bool:
-        return ops.cast(x, tf.int32)
+        return ops.cast(x, dtypes.int32)
     if not x.dtype.is_floating:
         return x
     x = ops.cast(x, _widened(x.dtype))
@@ -312,18 +313,18 @@ def as_ordered(x: tf.Tensor, name: str) -> tf.Tensor:
     return _flipped(ops.bitcast(ops.where(ops.is_nan(x), nan, x), BITS[x.dtype]))
 
 
-def from_ordered(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+def from_ordered(x: Tensor, dtype: DType) -> Tensor:
     """The inverse of `as_ordered`."""
     if dtype.is_floating:
         x = ops.bitcast(_flipped(x), _widened(dtype))
     return ops.cast(x, dtype)
 
 
-def _widened(dtype: tf.DType) -> tf.DType:
-    return tf.float64 if dtype == tf.float64 else tf.float32
+def _widened(dtype: DType) -> DType:
+    return dtypes.float64 if dtype == dtypes.float64 else dtypes.float32
 
 
-def _flipped(bits: tf.Tensor) -> tf.Tensor:
+def _flipped(bits: Tensor) -> Tensor:
     return ops.where(bits < 0, ops.bitwise_xor(bits, bits.dtype.max), bits)
 
 
@@ -336,10 +337,10 @@ def _write_in_turns(
     ctx: Context,
     combiner: jex_core.ClosedJaxpr,
     unique: bool,
-    x: tf.Tensor,
-    indices: tf.Tensor,
-    updates: tf.Tensor,
-) -> tf.Tensor:
+    x: Tensor,
+    indices: Tensor,
+    updates: Tensor,
+) -> Tensor:
     depth = indices.shape[-1]
     indices = ops.reshape(indices, [-1, depth])
     updates = ops.reshape(updates, ops.concat([[-1], ops.shape(x)[depth:]], 0))
@@ -348,7 +349,7 @@ def _write_in_turns(
     inside = ops.reduce_all(ops.equal(near, indices), -1)
     replace = _replacing(ctx, x.dtype, in_bounds=False)
 
-    def step(chosen: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+    def step(chosen: Tensor, x: Tensor) -> Tensor:
         combined = _elementwise(ctx, combiner, ops.gather_nd(x, near), updates)
         return replace(x, ops.where(ops.expand_dims(chosen, -1), near, -1), combined)
 
@@ -356,25 +357,25 @@ def _write_in_turns(
         return step(inside, x)
     places, count = _flat(near, x), ops.reduce_prod(bounds)
 
-    def turn(left: tf.Tensor, x: tf.Tensor) -> Sequence[tf.Tensor]:
+    def turn(left: Tensor, x: Tensor) -> Sequence[Tensor]:
         chosen = left & _is_first(ctx, ops.where(left, places, count), count + 1)
         return left & ~chosen, step(chosen, x)
 
     return ops.while_loop(lambda left, _: ops.reduce_any(left), turn, (inside, x))[1]
 
 
-def _is_first(ctx: Context, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+def _is_first(ctx: Context, places: Tensor, count: Tensor) -> Tensor:
     """For each number (below `count`), whether no equal number comes before it."""
     turns = ops.range(ops.size(places))
     if not ctx.takes(_UPDATE, "int32"):
-        places = ops.cast(places, tf.int32)
+        places = ops.cast(places, dtypes.int32)
         first = _of_segments(
-            ctx, "scatter-min", turns, places, ops.cast(count, tf.int32), in_bounds=True
+            ctx, "scatter-min", turns, places, ops.cast(count, dtypes.int32), in_bounds=True
         )
     else:
         # The updates are reversed, so that the first one is written last and stays.
         first = _op(_UPDATE)(
-            tensor=ops.zeros(ops.reshape(count, [1]), tf.int32),
+            tensor=ops.zeros(ops.reshape(count, [1]), dtypes.int32),
             indices=ops.expand_dims(ops.reverse(places, [0]), -1),
             updates=ops.reverse(turns, [0]),
         )
@@ -382,8 +383,8 @@ def _is_first(ctx: Context, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
 
 
 def _elementwise(
-    ctx: Context, combiner: jex_core.ClosedJaxpr, current: tf.Tensor, updates: tf.Tensor
-) -> tf.Tensor:
+    ctx: Context, combiner: jex_core.ClosedJaxpr, current: Tensor, updates: Tensor
+) -> Tensor:
     """Applies the combiner, a scalar jaxpr, to arrays."""
     dtype = combiner.in_avals[0].dtype
     length = math.prod(ctx.avals_in[2].shape)

@@ -8,7 +8,7 @@ last bits.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,6 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src.lowering.emit.elementwise import Function
 from jax2tf._src.util.typing import aval_of
 
 # digamma(0) is a pole (-inf) since JAX 0.11.2, and NaN before, as in TensorFlow.
@@ -295,7 +294,7 @@ _GILES = {
 
 
 def in_wide_dtype(
-    function: Function, eqn: jex_core.JaxprEqn, *operands: jax.Array
+    function: Callable[..., jax.Array], eqn: jex_core.JaxprEqn, *operands: jax.Array
 ) -> list[jax.Array]:
     """The results of a JAX function for an equation, computed in float32 or float64."""
     aval = aval_of(eqn.outvars[0])

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-import tensorflow as tf
 from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
@@ -28,6 +27,7 @@ from jax2tf._src.lowering.emit.padding import padded
 from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.lru import cached
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Dim, Shape
 
 
@@ -74,7 +74,7 @@ def folded(
     shape: Shape,
     window: Window,
     identities: Tensors | None = None,
-) -> tuple[Tensors, tf.Tensor | None]:
+) -> tuple[Tensors, Tensor | None]:
     """Combines the elements of each window in row-major order.
 
     Without `identities` for the padding, the second result says which windows have an element
@@ -87,7 +87,7 @@ def folded(
     if identities is None:
         identities = [ops.zeros([], x.dtype) for x in xs]
         if any((*low, *high, *gaps)):
-            xs = [ops.ones(ctx.shape(shape), tf.bool), *xs]
+            xs = [ops.ones(ctx.shape(shape), dtypes.bool_), *xs]
             identities = [ops.constant(False), *identities]
             combine_present = _where_present(combine)
     xs = [padded(ctx, x, i, shape, low, high, gaps) for x, i in zip(xs, identities, strict=True)]
@@ -127,18 +127,18 @@ def _folded_axis(
 
 
 def _folded_axis_of_any_size(
-    combine: Combine, xs: Tensors, axis: int, size: tf.Tensor, stride: int, dilation: int
+    combine: Combine, xs: Tensors, axis: int, size: Tensor, stride: int, dilation: int
 ) -> Tensors:
     """Like `_folded_axis`, in a loop with tensors of constant shape; incomplete windows are cut."""
     length = ops.shape(xs[0])[axis]
 
-    def ahead(xs: Tensors, by: tf.Tensor) -> Tensors:
+    def ahead(xs: Tensors, by: Tensor) -> Tensors:
         places = ops.minimum(ops.range(length) + by * dilation, length - 1)
         return [ops.gather(x, places, axis=axis) for x in xs]
 
     def step(
-        n_block: tf.Tensor, block: Tensors, n_total: tf.Tensor, total: Tensors
-    ) -> tuple[tf.Tensor, Tensors, tf.Tensor, Tensors]:
+        n_block: Tensor, block: Tensors, n_total: Tensor, total: Tensors
+    ) -> tuple[Tensor, Tensors, Tensor, Tensors]:
         part = ahead(block, n_total)
         is_part = ops.bitwise_and(size, n_block) > 0
         joined = [
@@ -166,14 +166,14 @@ def folded_in_order(
     inits: Tensors,
     shape: Shape,
     window: Window,
-) -> list[tf.Tensor]:
+) -> list[Tensor]:
     """Combines the elements of each window one by one, for functions that are not associative.
 
     Float8 is rounded at each step; of equal elements, the first is selected.
     """
     out_shape = ctx.avals_out[0].shape
     total: Tensors = [ops.fill(ctx.shape(out_shape), to_carrier(init)) for init in inits]
-    present = ops.ones(ctx.shape(shape), tf.bool)
+    present = ops.ones(ctx.shape(shape), dtypes.bool_)
     candidates = [
         candidates_of(ctx, x, shape, window, out_shape) for x in (present, *map(to_carrier, xs))
     ]
@@ -184,8 +184,8 @@ def folded_in_order(
 
 
 def candidates_of(
-    ctx: Context, x: tf.Tensor, shape: Shape, window: Window, out_shape: Shape
-) -> list[tf.Tensor]:
+    ctx: Context, x: Tensor, shape: Shape, window: Window, out_shape: Shape
+) -> list[Tensor]:
     """For each position in the window, the elements of all windows; 0 (False) in the padding."""
     if not window.padding:  # a scalar has one window, itself
         return [x]
@@ -229,13 +229,13 @@ lowest = functools.partial(_extreme_value, -1)
 highest = functools.partial(_extreme_value, 1)
 
 
-def edges_of(ctx: Context, window: Window) -> np.ndarray | tf.Tensor:
+def edges_of(ctx: Context, window: Window) -> np.ndarray | Tensor:
     if all(dims.is_static(edges) for edges in window.padding):
         return np.reshape(np.array(window.padding, np.int32), (-1, 2))
     return ops.stack([ctx.shape(edges) for edges in window.padding])
 
 
-def carrier_constant(value: ArrayLike, dtype: np.dtype) -> tf.Tensor:
+def carrier_constant(value: ArrayLike, dtype: np.dtype) -> Tensor:
     """A constant of a JAX dtype, in the carrier of that dtype."""
     tf_dtype = dtypes.to_tf(dtype)
     carrier = carrier_of(HOLDS_NARROW, tf_dtype).as_numpy_dtype

@@ -8,18 +8,20 @@ from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax import lax
 
 from jax2tf._src import dims, ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.window_folding import Window
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.dtypes import DType
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Dim, Shape
 
 
 def pooling(
-    reducer: Callable[..., tf.Tensor], window: Window, dtype: tf.DType
-) -> Callable[[Context, tf.Tensor, Window], tf.Tensor] | None:
+    reducer: Callable[..., jax.Array], window: Window, dtype: DType
+) -> Callable[[Context, Tensor, Window], Tensor] | None:
     """The pooling function for the reduction by lax.add, max or min; None if no op fits."""
     pooled = _pooled_dimensions(window)
     dense = all(d == 1 for d in (*window.base_dilation, *window.window_dilation))
@@ -27,7 +29,7 @@ def pooling(
         dims.is_static((n, low, high)) and 0 <= low < n and 0 <= high < n
         for n, (low, high) in zip(window.dimensions, window.padding, strict=True)
     )
-    floats = (tf.float32, tf.float64, tf.bfloat16, tf.float16)
+    floats = (dtypes.float32, dtypes.float64, dtypes.bfloat16, dtypes.float16)
     if not (pooled and dense and inside and dtype in floats):
         return None
     return {lax.add: _sum_pool, lax.max: _max_pool, lax.min: _min_pool}[reducer]
@@ -38,30 +40,30 @@ def _pooled_dimensions(window: Window) -> list[int]:
     return [d for d, (n, s, edges) in enumerate(whole) if (n, s, *edges) != (1, 1, 0, 0)]
 
 
-def _max_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
+def _max_pool(ctx: Context, x: Tensor, window: Window) -> Tensor:
     # For a window of only -inf, the kernel returns the lowest finite number. In float32 that number
     # is below all finite numbers of the narrow dtypes, so the cast makes it -inf again.
     pooled = _pool(ctx, ops.cast(x, _wide(x.dtype)), window, ops.max_pool2d, -math.inf)
     return ops.cast(pooled, x.dtype)
 
 
-def _min_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
+def _min_pool(ctx: Context, x: Tensor, window: Window) -> Tensor:
     return -_max_pool(ctx, -x, window)
 
 
-def _sum_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
+def _sum_pool(ctx: Context, x: Tensor, window: Window) -> Tensor:
     """The mean of each window times the size of the window; padding counts as zeros."""
     mean = _pool(ctx, ops.cast(x, _wide(x.dtype)), window, ops.avg_pool2d, 0.0)
     return ops.cast(mean * float(math.prod(window.dimensions)), x.dtype)
 
 
-def _wide(dtype: tf.DType) -> tf.DType:
-    return tf.float64 if dtype == tf.float64 else tf.float32
+def _wide(dtype: DType) -> DType:
+    return dtypes.float64 if dtype == dtypes.float64 else dtypes.float32
 
 
 def _pool(
-    ctx: Context, x: tf.Tensor, window: Window, op: Callable[..., tf.Tensor], fill: float
-) -> tf.Tensor:
+    ctx: Context, x: Tensor, window: Window, op: Callable[..., Tensor], fill: float
+) -> Tensor:
     """Pools two dimensions at a time, with one pooling op each."""
     shape, out_shape = ctx.avals_in[0].shape, ctx.avals_out[0].shape
     pooled = _pooled_dimensions(window)
@@ -75,14 +77,14 @@ def _pool(
 
 def _pool_along(
     ctx: Context,
-    x: tf.Tensor,
+    x: Tensor,
     window: Window,
     pooled: Sequence[int],
     shape: Shape,
     out_shape: Shape,
-    op: Callable[..., tf.Tensor],
+    op: Callable[..., Tensor],
     fill: float,
-) -> tf.Tensor:
+) -> Tensor:
     """One pooling op along one or two dimensions.
 
     The dimensions before them are merged into the batch, and those after them into the channels.

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax import export, lax
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat, dims
+from jax2tf._src import compat, dims, ops
 from jax2tf._src.lowering import registry
 from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.jaxprs import inner_jaxprs, results_of
 from jax2tf._src.tracing.traits import CALLBACKS
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Aval, aval_of
 
 # Results with more elements take more room in a file than the ops that compute them.
@@ -28,7 +28,7 @@ _MOST_ELEMENTS = 4096
 
 
 def folded(
-    eqn: jex_core.JaxprEqn, operands: Sequence[tf.Tensor], target: Target
+    eqn: jex_core.JaxprEqn, operands: Sequence[Tensor], target: Target
 ) -> list[np.ndarray] | None:
     """Returns the results of an equation of constants; None if the graph must compute them."""
     if eqn.effects or not all(_is_small(aval_of(v), target) for v in eqn.outvars):
@@ -39,7 +39,7 @@ def folded(
     if not _is_computed_by_jax(eqn, target):
         return None
     values = [
-        np.broadcast_to(tf.get_static_value(x), aval.shape)
+        np.broadcast_to(ops.get_static_value(x), aval.shape)
         for x, aval in zip(operands, avals, strict=True)
     ]
     with jax.ensure_compile_time_eval():
@@ -70,7 +70,7 @@ def _is_computed_by_jax(eqn: jex_core.JaxprEqn, target: Target) -> bool:
     return all(_is_computed_by_jax(e, target) for e in inner)
 
 
-def _is_constant(x: tf.Tensor, aval: Aval) -> bool:
+def _is_constant(x: Tensor, aval: Aval) -> bool:
     """Whether a tensor is a constant of the graph in JAX's dtype.
 
     The tensor may be one number for a whole array, because TensorFlow's ops broadcast it.

@@ -12,7 +12,6 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 
 import jax
-import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
@@ -21,6 +20,7 @@ from jax2tf._src.lowering.registry import Lowered, Rule
 from jax2tf._src.tracing.jaxprs import traced
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Aval, Param, PyTree, Shape, aval_of
 
 _DEBUG_INFO = jex_core.DebugInfo("jax2tf", "keys moved", None, None)
@@ -34,7 +34,7 @@ def has_keys(eqn: jex_core.JaxprEqn) -> bool:
     return any(is_keys(aval_of(v)) for v in (*eqn.invars, *eqn.outvars))
 
 
-def _on_data(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
+def _on_data(ctx: Context, *operands: Tensor, **params: Param) -> Lowered:
     del params
     jaxpr_of = _moved if ctx.eqn.primitive in _PARAMS_OF_DATA else _mapped
     results = ctx.inline(ctx.traced("on key data", lambda: jaxpr_of(ctx.eqn)), *operands)

@@ -7,7 +7,6 @@ dtypes below. On the CPU, XLA converts bfloat16 to float32 first and does not re
 
 from __future__ import annotations
 
-import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
@@ -16,6 +15,7 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.constants import scalar
 from jax2tf._src.lowering.passes import Instead
 from jax2tf._src.targets.target import Target
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import aval_of
 
 _DTYPES = frozenset({"float16", "float32", "float64", "complex64", "complex128"})
@@ -59,6 +59,6 @@ def _fills(mask: jex_core.Var, product: jex_core.JaxprEqn) -> bool:
     return bool(aval_of(mask).shape == aval_of(product.outvars[0]).shape)
 
 
-def select(ctx: Context, number: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+def select(ctx: Context, number: Tensor, mask: Tensor) -> Tensor:
     """The rule of a product of `number` with `mask`."""
     return ops.raw.SelectV2(condition=mask, t=number, e=scalar(0, number.dtype))

@@ -10,7 +10,6 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src import dims, ops
 from jax2tf._src.lowering.context import Context
@@ -26,6 +25,7 @@ from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Dim, Shape
 
 # An iota with at most this number of elements is a constant, which is smaller than the ops.
@@ -34,19 +34,19 @@ _IOTA_AS_CONSTANT = 64
 
 @register("reshape")
 def _reshape(
-    ctx: Context, x: tf.Tensor, *, new_sizes: Shape, dimensions: Sequence[int] | None
-) -> tf.Tensor:
+    ctx: Context, x: Tensor, *, new_sizes: Shape, dimensions: Sequence[int] | None
+) -> Tensor:
     if dimensions is not None:
         x = _permuted(ctx, x, dimensions)
     return ctx.reshaped(x, new_sizes)
 
 
 @register("transpose")
-def _transpose(ctx: Context, x: tf.Tensor, *, permutation: Sequence[int]) -> tf.Tensor:
+def _transpose(ctx: Context, x: Tensor, *, permutation: Sequence[int]) -> Tensor:
     return _permuted(ctx, x, permutation)
 
 
-def _permuted(ctx: Context, x: tf.Tensor, permutation: Sequence[int]) -> tf.Tensor:
+def _permuted(ctx: Context, x: Tensor, permutation: Sequence[int]) -> Tensor:
     if list(permutation) == list(range(len(permutation))):
         return x
     perm = ctx.vector(permutation)
@@ -54,15 +54,15 @@ def _permuted(ctx: Context, x: tf.Tensor, permutation: Sequence[int]) -> tf.Tens
 
 
 @register("squeeze", takes_keys=True)
-def _squeeze(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
+def _squeeze(ctx: Context, x: Tensor, *, dimensions: Sequence[int]) -> Tensor:
     # A key's data dimensions come last. tf.squeeze of [] would drop all dimensions of size 1.
     return ops.squeeze(x, dimensions) if dimensions else x
 
 
 @register("broadcast_in_dim")
 def _broadcast_in_dim(
-    ctx: Context, x: tf.Tensor, *, shape: Shape, broadcast_dimensions: Sequence[int]
-) -> tf.Tensor:
+    ctx: Context, x: Tensor, *, shape: Shape, broadcast_dimensions: Sequence[int]
+) -> Tensor:
     operand, shape = ctx.avals_in[0].shape, list(shape)
     expanded = [1] * len(shape)
     for place, size in zip(broadcast_dimensions, operand, strict=True):
@@ -78,7 +78,7 @@ def _broadcast_in_dim(
     return x
 
 
-def _broadcast_to(ctx: Context, x: tf.Tensor, shape: Shape) -> tf.Tensor:
+def _broadcast_to(ctx: Context, x: Tensor, shape: Shape) -> Tensor:
     sizes = ctx.vector(shape)
     return in_carrier(HOLDS_INT4, lambda t: ops.raw.BroadcastTo(input=t, shape=sizes), x)
 
@@ -99,7 +99,7 @@ def _steps_of_broadcast(expanded: Shape, shape: Shape) -> list[list[Dim]]:
 _REPEATED_AT_ONCE = 2
 
 
-def _expanded(ctx: Context, x: tf.Tensor, shape: Shape, places: Sequence[int]) -> tf.Tensor:
+def _expanded(ctx: Context, x: Tensor, shape: Shape, places: Sequence[int]) -> Tensor:
     """Inserts the dimensions of size one of `shape` that are not among `places`."""
     new = sorted(set(range(len(shape))) - set(places))
     if len(new) == 1:
@@ -108,12 +108,12 @@ def _expanded(ctx: Context, x: tf.Tensor, shape: Shape, places: Sequence[int]) -
 
 
 @register("rev")
-def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
+def _rev(ctx: Context, x: Tensor, *, dimensions: Sequence[int]) -> Tensor:
     # One element needs no reverse, and OpenVINO would lose the dimension in a gather.
     dimensions = [d for d in dimensions if ctx.avals_in[0].shape[d] not in (0, 1)]
     if not dimensions:
         return x
-    in_floats = x.dtype == tf.int32 and ctx.has(Quirk.ORDERS_INTEGERS_AS_FLOATS)
+    in_floats = x.dtype == dtypes.int32 and ctx.has(Quirk.ORDERS_INTEGERS_AS_FLOATS)
     if in_floats or not ctx.takes("ReverseV2"):
         for dim in dimensions:
             last = ctx.dim(ctx.avals_in[0].shape[dim]) - 1
@@ -130,7 +130,7 @@ def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
 
 
 @register("concatenate")
-def _concatenate(ctx: Context, *operands: tf.Tensor, dimension: int) -> tf.Tensor:
+def _concatenate(ctx: Context, *operands: Tensor, dimension: int) -> Tensor:
     if len(operands) == 1:
         return operands[0]
     axis = ctx.number(dimension)
@@ -143,12 +143,12 @@ def _concatenate(ctx: Context, *operands: tf.Tensor, dimension: int) -> tf.Tenso
 
 
 @register("stack")
-def _stack(ctx: Context, *operands: tf.Tensor, axis: int) -> tf.Tensor:
+def _stack(ctx: Context, *operands: Tensor, axis: int) -> Tensor:
     return in_carrier(HOLDS_INT4, lambda *ts: stacked(ctx, ts, axis), *operands)
 
 
 @register("unstack")
-def _unstack(ctx: Context, x: tf.Tensor, *, axis: int) -> list[tf.Tensor]:
+def _unstack(ctx: Context, x: Tensor, *, axis: int) -> list[Tensor]:
     n = len(ctx.avals_out)
     if ctx.has(Quirk.NO_UNPACK_OF_PARTS):
         starts = [[0] * axis + [i] + [0] * (x.shape.rank - axis - 1) for i in range(n)]
@@ -160,7 +160,7 @@ def _unstack(ctx: Context, x: tf.Tensor, *, axis: int) -> list[tf.Tensor]:
 
 
 @register("split")
-def _split(ctx: Context, x: tf.Tensor, *, sizes: Shape, axis: int) -> list[tf.Tensor]:
+def _split(ctx: Context, x: Tensor, *, sizes: Shape, axis: int) -> list[Tensor]:
     if len(sizes) == 1:
         return [x]
     are_equal = all(size == sizes[0] for size in sizes)
@@ -170,7 +170,7 @@ def _split(ctx: Context, x: tf.Tensor, *, sizes: Shape, axis: int) -> list[tf.Te
     return ops.split(x, parts, ctx.number(axis), num=len(sizes))
 
 
-def _split_by_slices(ctx: Context, x: tf.Tensor, sizes: Shape, axis: int) -> list[tf.Tensor]:
+def _split_by_slices(ctx: Context, x: Tensor, sizes: Shape, axis: int) -> list[Tensor]:
     shape = ctx.avals_in[0].shape
     parts, start = [], 0
     for size in sizes:
@@ -183,7 +183,7 @@ def _split_by_slices(ctx: Context, x: tf.Tensor, sizes: Shape, axis: int) -> lis
 
 
 @register("tile")
-def _tile(ctx: Context, x: tf.Tensor, *, reps: Sequence[int]) -> tf.Tensor:
+def _tile(ctx: Context, x: Tensor, *, reps: Sequence[int]) -> Tensor:
     multiples = ctx.vector(reps)
     return in_carrier(TILED, lambda t: ops.raw.Tile(input=t, multiples=multiples), x)
 
@@ -191,19 +191,19 @@ def _tile(ctx: Context, x: tf.Tensor, *, reps: Sequence[int]) -> tf.Tensor:
 @register("slice")
 def _slice(
     ctx: Context,
-    x: tf.Tensor,
+    x: Tensor,
     *,
     start_indices: Shape,
     limit_indices: Shape,
     strides: Sequence[int] | None,
-) -> tf.Tensor:
+) -> Tensor:
     shape, new_shape = ctx.avals_in[0].shape, ctx.avals_out[0].shape
     strides = strides or [1] * len(shape)
     return sliced(ctx, x, shape, start_indices, limit_indices, strides, new_shape)
 
 
 @register("select_n")
-def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
+def _select_n(ctx: Context, which: Tensor, *cases: Tensor) -> Tensor:
     """cases[which]; as in XLA, a selector out of range takes the nearest case."""
     if len(cases) == 1:
         return cases[0]
@@ -215,8 +215,8 @@ def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
     return ctx.reshaped(result, shape) if len(shape) > MAX_RANK else result
 
 
-def _selected(ctx: Context, which: tf.Tensor, cases: Sequence[tf.Tensor]) -> tf.Tensor:
-    if which.dtype == tf.bool:
+def _selected(ctx: Context, which: Tensor, cases: Sequence[Tensor]) -> Tensor:
+    if which.dtype == dtypes.bool_:
         return select(ctx, which, cases[1], cases[0])
     result = cases[-1]
     for index in reversed(range(len(cases) - 1)):
@@ -225,7 +225,7 @@ def _selected(ctx: Context, which: tf.Tensor, cases: Sequence[tf.Tensor]) -> tf.
 
 
 @register("iota")
-def _iota(ctx: Context, *, dtype: np.dtype, shape: Shape, dimension: int) -> tf.Tensor:
+def _iota(ctx: Context, *, dtype: np.dtype, shape: Shape, dimension: int) -> Tensor:
     along = [size if axis == dimension else 1 for axis, size in enumerate(shape)]
     is_whole = along == list(shape)
     if dims.is_static(shape) and np.prod(shape) <= _IOTA_AS_CONSTANT:
@@ -247,24 +247,24 @@ def _counting(shape: Sequence[int]) -> np.ndarray:
 
 
 @register("empty", "empty2")
-def _empty(ctx: Context, *, dtype: np.dtype, shape: Shape | None = None) -> tf.Tensor:
+def _empty(ctx: Context, *, dtype: np.dtype, shape: Shape | None = None) -> Tensor:
     del shape  # empty2 has no shape; the result's aval has one
     zero = cast(ops.constant(0), dtypes.to_tf(dtype))
     return _broadcast_to(ctx, zero, ctx.avals_out[0].shape)
 
 
 @register("dim_as_value")
-def _dim_as_value(ctx: Context, *, dim: Dim) -> tf.Tensor:
+def _dim_as_value(ctx: Context, *, dim: Dim) -> Tensor:
     return ops.cast(ctx.dim(dim), ctx.out)
 
 
 @register("pad")
 def _pad(
     ctx: Context,
-    x: tf.Tensor,
-    padding_value: tf.Tensor,
+    x: Tensor,
+    padding_value: Tensor,
     *,
     padding_config: Sequence[tuple[Dim, Dim, Dim]],
-) -> tf.Tensor:
+) -> Tensor:
     low, high, interior = ([config[i] for config in padding_config] for i in range(3))
     return padded(ctx, x, padding_value, ctx.avals_in[0].shape, low, high, interior)

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Iterator
 
 import jax
-import tensorflow as tf
 
 from jax2tf._src import compat, dims, ops
 from jax2tf._src.api.errors import CallTfError
@@ -18,11 +17,12 @@ from jax2tf._src.gradients.in_graph import in_this_graph
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.tensors import Operation, Tensor
 from jax2tf._src.util.typing import Dim
 
 
 @register(call_tf_p)
-def _call_tf(ctx: Context, *operands: tf.Tensor, function: Function) -> list[tf.Tensor]:
+def _call_tf(ctx: Context, *operands: Tensor, function: Function) -> list[Tensor]:
     with contextlib.ExitStack() as around:
         if compat.functions.in_compiled_function():
             _choose_a_way(ctx, function)
@@ -37,7 +37,7 @@ def _call_tf(ctx: Context, *operands: tf.Tensor, function: Function) -> list[tf.
     ]
     if not checks:
         return results
-    with tf.control_dependencies(checks):
+    with ops.control_dependencies(checks):
         return [ops.identity(result) for result in results]
 
 
@@ -64,8 +64,8 @@ def _has_trial_shapes(ctx: Context, function: Function) -> bool:
 
 
 def _shape_checks(
-    ctx: Context, name: str, result: tf.Tensor, shape: tuple[Dim, ...], static_too: bool
-) -> Iterator[tf.Operation]:
+    ctx: Context, name: str, result: Tensor, shape: tuple[Dim, ...], static_too: bool
+) -> Iterator[Operation]:
     """Yields checks of the dimensions that the user declared or call_tf inferred from examples."""
     for axis, dim in enumerate(shape):
         if isinstance(dim, int) and (not static_too or result.shape[axis] == dim):

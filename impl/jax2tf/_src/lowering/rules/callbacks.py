@@ -16,7 +16,6 @@ from collections.abc import Callable
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat, dims, ops
@@ -25,12 +24,13 @@ from jax2tf._src.lowering.registry import register
 from jax2tf._src.tracing.traits import CALLBACKS, DEBUG_CALLBACKS
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identifiers import identifier
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.tf_decorators import custom_gradient
 from jax2tf._src.util.typing import Param
 
 
 @register(*CALLBACKS)
-def _callback(ctx: Context, *operands: tf.Tensor, **params: Param) -> list[tf.Tensor]:
+def _callback(ctx: Context, *operands: Tensor, **params: Param) -> list[Tensor]:
     primitive = ctx.eqn.primitive
     if primitive in DEBUG_CALLBACKS and not ctx.trace.debug_callbacks:
         return []
@@ -47,7 +47,7 @@ def _callback(ctx: Context, *operands: tf.Tensor, **params: Param) -> list[tf.Te
             return [np.asarray(r) for r in primitive.bind(*arrays[:count], **known)]
 
     name = compat.jaxprs.callback_name(params) or primitive.name
-    if not tf.executing_eagerly():
+    if not ops.executing_eagerly():
         _warn_when_saved(name, compat.jaxprs.user_source(ctx.eqn))
     results = ops.numpy_function(
         on_host,
@@ -66,7 +66,7 @@ def _callback(ctx: Context, *operands: tf.Tensor, **params: Param) -> list[tf.Te
     ]
 
 
-def _open_sizes(ctx: Context) -> dict[int, tf.Tensor]:
+def _open_sizes(ctx: Context) -> dict[int, Tensor]:
     """The shapes of the results with open dimensions, by the index of the result."""
     return {
         i: ctx.vector(aval.shape)
@@ -105,13 +105,13 @@ def _warn_when_saved(name: str, source: str) -> None:
     """
 
     @custom_gradient
-    def marked(x: tf.Tensor) -> tuple[tf.Tensor, Callable[..., tf.Tensor]]:
+    def marked(x: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:
         return ops.identity(x), functools.partial(_warning_when_saved, name, source)
 
     marked(ops.constant(0.0))
 
 
-def _warning_when_saved(name: str, source: str, cotangent: tf.Tensor) -> tf.Tensor:
+def _warning_when_saved(name: str, source: str, cotangent: Tensor) -> Tensor:
     if compat.graphs.in_save_context():
         warnings.warn(
             f"jax2tf.convert: the SavedModel calls {name}, a Python function of this process, by a "

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
@@ -25,35 +24,38 @@ from jax2tf._src.lowering.emit.known_values import is_number, known_value, zero
 from jax2tf._src.lowering.emit.precision import compute_dtype, precision_config
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.tracing import jaxprs
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.dtypes import DType
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Param, Shape
 
 # The dtypes of operands and result for a DotAlgorithmPreset, as in JAX. If the kernel does not
 # implement the algorithm, it computes more precisely.
 _ALGORITHM_DTYPES = {
-    "F16_F16_F16": (tf.float16, tf.float16),
-    "F16_F16_F32": (tf.float16, tf.float32),
-    "BF16_BF16_BF16": (tf.bfloat16, tf.bfloat16),
-    "BF16_BF16_F32": (tf.bfloat16, tf.float32),
-    "BF16_BF16_F32_X3": (tf.float32, tf.float32),
-    "BF16_BF16_F32_X6": (tf.float32, tf.float32),
-    "BF16_BF16_F32_X9": (tf.float32, tf.float32),
-    "TF32_TF32_F32": (tf.float32, tf.float32),
-    "TF32_TF32_F32_X3": (tf.float32, tf.float32),
-    "F32_F32_F32": (tf.float32, tf.float32),
-    "F64_F64_F64": (tf.float64, tf.float64),
+    "F16_F16_F16": (dtypes.float16, dtypes.float16),
+    "F16_F16_F32": (dtypes.float16, dtypes.float32),
+    "BF16_BF16_BF16": (dtypes.bfloat16, dtypes.bfloat16),
+    "BF16_BF16_F32": (dtypes.bfloat16, dtypes.float32),
+    "BF16_BF16_F32_X3": (dtypes.float32, dtypes.float32),
+    "BF16_BF16_F32_X6": (dtypes.float32, dtypes.float32),
+    "BF16_BF16_F32_X9": (dtypes.float32, dtypes.float32),
+    "TF32_TF32_F32": (dtypes.float32, dtypes.float32),
+    "TF32_TF32_F32_X3": (dtypes.float32, dtypes.float32),
+    "F32_F32_F32": (dtypes.float32, dtypes.float32),
+    "F64_F64_F64": (dtypes.float64, dtypes.float64),
 }
 
 
 @register("dot_general")
 def _dot_general(
     ctx: Context,
-    lhs: tf.Tensor,
-    rhs: tf.Tensor,
+    lhs: Tensor,
+    rhs: Tensor,
     *,
     dimension_numbers: DimensionNumbers,
     precision: lax.PrecisionLike,
     preferred_element_type: np.dtype | None,
-) -> tf.Tensor:
+) -> Tensor:
     del preferred_element_type  # The result's aval has it.
     lhs_shape, rhs_shape = (aval.shape for aval in ctx.avals_in)
     return _dot(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers, precision)
@@ -61,13 +63,13 @@ def _dot_general(
 
 def _dot(
     ctx: Context,
-    lhs: tf.Tensor,
-    rhs: tf.Tensor,
+    lhs: Tensor,
+    rhs: Tensor,
     lhs_shape: Shape,
     rhs_shape: Shape,
     dimension_numbers: DimensionNumbers,
     precision: lax.PrecisionLike = None,
-) -> tf.Tensor:
+) -> Tensor:
     """dot_general in dtype `ctx.out` of operands with JAX's shapes `lhs_shape` and `rhs_shape`."""
     if precision is jax.lax.DotAlgorithmPreset.DEFAULT:  # It means the same as None.
         precision = None
@@ -80,7 +82,7 @@ def _dot(
     if algorithm:
         operand, compute = _algorithm_dtypes(ctx, precision)
         # XLA itself splits float32 into bfloat16s.
-        if (operand, lhs.dtype, rhs.dtype) != (tf.bfloat16, tf.float32, tf.float32):
+        if (operand, lhs.dtype, rhs.dtype) != (dtypes.bfloat16, dtypes.float32, dtypes.float32):
             lhs, rhs = cast(lhs, operand), cast(rhs, operand)
     else:
         compute = compute_dtype(lhs.dtype, rhs.dtype, ctx.out)
@@ -89,7 +91,7 @@ def _dot(
     if not (algorithm and config):
         # Two casts: XLA first rounds the operands to `compute`.
         lhs, rhs = (cast(cast(x, compute), kernel) for x in (lhs, rhs))
-    if config and (algorithm or kernel in (tf.float32, tf.complex64)):
+    if config and (algorithm or kernel in (dtypes.float32, dtypes.complex64)):
         numbers = _dot_dimension_numbers(dimension_numbers)
         out = ops.xla.xla_dot_v2(lhs, rhs, numbers, config, kernel)
     else:
@@ -97,7 +99,7 @@ def _dot(
     return cast(cast(out, compute), ctx.out)
 
 
-def _is_of_zeros(x: tf.Tensor, y: tf.Tensor) -> bool:
+def _is_of_zeros(x: Tensor, y: Tensor) -> bool:
     """Whether x, and its product with y, are known to be zero: 0 * inf is not."""
     if not is_number(x, zero):
         return False
@@ -107,7 +109,7 @@ def _is_of_zeros(x: tf.Tensor, y: tf.Tensor) -> bool:
     return value is not None and bool(np.isfinite(value.astype(np.complex128)).all())
 
 
-def _algorithm_dtypes(ctx: Context, algorithm: Param) -> tuple[tf.DType, tf.DType]:
+def _algorithm_dtypes(ctx: Context, algorithm: Param) -> tuple[DType, DType]:
     known = _ALGORITHM_DTYPES.get(getattr(algorithm, "name", ""))
     if known is None:
         raise ctx.unsupported(
@@ -131,14 +133,14 @@ def _dot_dimension_numbers(dimension_numbers: DimensionNumbers) -> bytes:
 @register("ragged_dot_general")
 def _ragged_dot_general(
     ctx: Context,
-    lhs: tf.Tensor,
-    rhs: tf.Tensor,
-    group_sizes: tf.Tensor,
+    lhs: Tensor,
+    rhs: Tensor,
+    group_sizes: Tensor,
     *,
     ragged_dot_dimension_numbers: jax.lax.RaggedDotDimensionNumbers,
     precision: lax.PrecisionLike,
     preferred_element_type: np.dtype | None,
-) -> tf.Tensor:
+) -> Tensor:
     """As JAX does it except on TPUs: dot_general over the groups, with zeros for other groups."""
     del preferred_element_type  # The result's aval has it.
     lhs_shape, rhs_shape, sizes_shape = (aval.shape for aval in ctx.avals_in)
@@ -177,12 +179,12 @@ def _ragged_dot_general(
 
 def _dot_of_jax(
     ctx: Context,
-    lhs: tf.Tensor,
-    rhs: tf.Tensor,
+    lhs: Tensor,
+    rhs: Tensor,
     lhs_shape: Shape,
     rhs_shape: Shape,
     dimension_numbers: DimensionNumbers,
-) -> tf.Tensor:
+) -> Tensor:
     (out,) = ctx.avals_out
     lhs_aval, rhs_aval = ctx.avals_in[:2]
 
@@ -204,12 +206,12 @@ def _dot_of_jax(
 
 def _masked(
     ctx: Context,
-    x: tf.Tensor,
+    x: Tensor,
     shape: Shape,
-    group_sizes: tf.Tensor,
+    group_sizes: Tensor,
     outer: Sequence[int],
     ragged: int,
-) -> tf.Tensor:
+) -> Tensor:
     """Repeats `x` for each group along a new first dimension, with zeros outside of the group.
 
     Args:
@@ -217,7 +219,11 @@ def _masked(
         one for each index into the dimensions `outer`.
     """
     kernel = carrier_of(MULTIPLIED, x.dtype)
-    wide = tf.int64 if group_sizes.dtype in (tf.int64, tf.uint32, tf.uint64) else tf.int32
+    wide = (
+        dtypes.int64
+        if group_sizes.dtype in (dtypes.int64, dtypes.uint32, dtypes.uint64)
+        else dtypes.int32
+    )
     sizes = ops.cast(group_sizes, wide)
     # Form: last_axis_by_number.
     ends = ops.cumsum(sizes, sizes.shape.rank - 1)[..., None]
@@ -243,14 +249,14 @@ def _shifted(dimensions: Sequence[int]) -> tuple[int, ...]:
 @register("scaled_dot")
 def _scaled_dot(
     ctx: Context,
-    lhs: tf.Tensor,
-    rhs: tf.Tensor,
-    lhs_scale: tf.Tensor,
-    rhs_scale: tf.Tensor,
+    lhs: Tensor,
+    rhs: Tensor,
+    lhs_scale: Tensor,
+    rhs_scale: Tensor,
     *,
     dimension_numbers: DimensionNumbers,
     preferred_element_type: np.dtype | None = None,
-) -> tf.Tensor:
+) -> Tensor:
     """(lhs * lhs_scale) @ (rhs * rhs_scale), scaled in bfloat16; each scale applies to a block."""
     del preferred_element_type  # The result's aval has it.
     lhs_shape, rhs_shape, *scale_shapes = (aval.shape for aval in ctx.avals_in)
@@ -262,13 +268,13 @@ def _scaled_dot(
 @register("scaled_matmul_wrapper")
 def _scaled_matmul(
     ctx: Context,
-    lhs: tf.Tensor,
-    rhs: tf.Tensor,
-    lhs_scale: tf.Tensor,
-    rhs_scale: tf.Tensor,
+    lhs: Tensor,
+    rhs: Tensor,
+    lhs_scale: Tensor,
+    rhs_scale: Tensor,
     *,
     preferred_element_type: np.dtype | None,
-) -> list[tf.Tensor]:
+) -> list[Tensor]:
     """Like scaled_dot of [b, m, k] and [b, n, k], but scaled in the dtype of the result."""
     del preferred_element_type  # The result's aval has it.
     lhs_shape, rhs_shape, *scale_shapes = (aval.shape for aval in ctx.avals_in)
@@ -277,21 +283,19 @@ def _scaled_matmul(
     return [_dot(ctx, lhs, rhs, lhs_shape, rhs_shape, (((2,), (2,)), ((0,), (0,))))]
 
 
-def _scaled(
-    ctx: Context, x: tf.Tensor, shape: Shape, scale: tf.Tensor, scale_shape: Shape
-) -> tf.Tensor:
-    scale = _repeated(ctx, cast(scale, tf.bfloat16), shape, scale_shape)
+def _scaled(ctx: Context, x: Tensor, shape: Shape, scale: Tensor, scale_shape: Shape) -> Tensor:
+    scale = _repeated(ctx, cast(scale, dtypes.bfloat16), shape, scale_shape)
     # XLA may drop a rounding between two casts, so an explicit op rounds.
-    product = ops.cast(cast(x, tf.bfloat16), tf.float32) * ops.cast(scale, tf.float32)
+    product = ops.cast(cast(x, dtypes.bfloat16), dtypes.float32) * ops.cast(scale, dtypes.float32)
     round_to = (
         ops.xla.xla_reduce_precision
         if ctx.wants("XlaReducePrecision")
         else functools.partial(with_fewer_bits, ctx)
     )
-    return ops.cast(round_to(product, exponent_bits=8, mantissa_bits=7), tf.bfloat16)
+    return ops.cast(round_to(product, exponent_bits=8, mantissa_bits=7), dtypes.bfloat16)
 
 
-def _repeated(ctx: Context, scale: tf.Tensor, shape: Shape, scale_shape: Shape) -> tf.Tensor:
+def _repeated(ctx: Context, scale: Tensor, shape: Shape, scale_shape: Shape) -> Tensor:
     """Repeats the scale of each block for its elements."""
     for d, (size, blocks) in enumerate(zip(shape, scale_shape, strict=True)):
         if size != blocks:

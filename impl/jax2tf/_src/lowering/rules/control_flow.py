@@ -7,10 +7,10 @@ therefore one TensorFlow function, made once. Eager mode runs only the taken bra
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import dims, ops
@@ -19,37 +19,40 @@ from jax2tf._src.lowering.emit import branch_captures, carries
 from jax2tf._src.lowering.emit.constants import without_elements
 from jax2tf._src.lowering.emit.loops import order_of_effects
 from jax2tf._src.lowering.emit.selection import select
-from jax2tf._src.lowering.registry import register
+from jax2tf._src.lowering.registry import Lowered, register
 from jax2tf._src.lowering.supported import depends_on_an_argument
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.tracing.jaxprs import Scan, inner_jaxprs, variables
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Aval, Dim, Param
 
-Tensors = list[tf.Tensor]
+Tensors = list[Tensor]
+# A TensorArray, or a tensor that has a row for each step.
+Output: TypeAlias = Any
 
 
 @register("cond", op="Case", takes_keys=True)
 def _cond(
-    ctx: Context, index: tf.Tensor, *operands: tf.Tensor, branches: Sequence[jex_core.ClosedJaxpr]
+    ctx: Context, index: Tensor, *operands: Tensor, branches: Sequence[jex_core.ClosedJaxpr]
 ) -> Tensors:
     return _branch(ctx, index, operands, branches, _switch)
 
 
 @register("cond", takes_keys=True)
 def _cond_without_case(
-    ctx: Context, index: tf.Tensor, *operands: tf.Tensor, branches: Sequence[jex_core.ClosedJaxpr]
+    ctx: Context, index: Tensor, *operands: Tensor, branches: Sequence[jex_core.ClosedJaxpr]
 ) -> Tensors:
     return _branch(ctx, index, operands, branches, _chain)
 
 
 def _branch(
     ctx: Context,
-    index: tf.Tensor,
-    operands: Sequence[tf.Tensor],
+    index: Tensor,
+    operands: Sequence[Tensor],
     branches: Sequence[jex_core.ClosedJaxpr],
-    choose: Callable[[tf.Tensor, list[Callable[[], Tensors]]], tf.Tensor],
+    choose: Callable[[Tensor, list[Callable[[], Tensors]]], Lowered],
 ) -> Tensors:
     # As in XLA, an index out of range takes the last branch.
     last = len(branches) - 1
@@ -64,18 +67,18 @@ def _branch(
         return _as_list(choose(index, run))
 
 
-def _choose_of_two(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> tf.Tensor | Tensors:
+def _choose_of_two(index: Tensor, run: list[Callable[[], Tensors]]) -> Lowered:
     return ops.cond(ops.not_equal(index, 0), run[1], run[0])
 
 
-def _known_index(index: tf.Tensor) -> int | None:
+def _known_index(index: Tensor) -> int | None:
     """The index if it is known: in eager mode, or if it is a constant of the graph."""
-    value = index.numpy() if tf.executing_eagerly() else tf.get_static_value(index)
+    value = index.numpy() if ops.executing_eagerly() else ops.get_static_value(index)
     return None if value is None else int(value)
 
 
 @register("platform_index")
-def _platform_index(ctx: Context, *, platforms: Sequence[tuple[str, ...] | None]) -> tf.Tensor:
+def _platform_index(ctx: Context, *, platforms: Sequence[tuple[str, ...] | None]) -> Tensor:
     # The graph is made for the platform on which JAX runs here, although it may run elsewhere.
     here = _platform()
     index = next(i for i, names in enumerate(platforms) if names is None or here in names)
@@ -92,9 +95,9 @@ def _platform() -> str:
 
 def _thunk(
     ctx: Context,
-    index: tf.Tensor,
+    index: Tensor,
     branch: jex_core.ClosedJaxpr,
-    operands: Sequence[tf.Tensor],
+    operands: Sequence[Tensor],
 ) -> Callable[[], Tensors]:
     consts = [ctx.constant(c) for c in branch.consts]
 
@@ -106,35 +109,35 @@ def _thunk(
     return run
 
 
-def _of_branch(ctx: Context, index: tf.Tensor, result: tf.Tensor) -> tf.Tensor:
+def _of_branch(ctx: Context, index: Tensor, result: Tensor) -> Tensor:
     """The result of a branch; a constant passes through an op that depends on the index."""
     if not ctx.has(Quirk.TAKES_CONSTANT_BRANCHES) or depends_on_an_argument(result.op):
         return result
     return ops.raw.SelectV2(condition=ops.equal(index, 0), t=result, e=result)
 
 
-def _switch(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> tf.Tensor | Tensors:
-    return ops.switch_case(ops.cast(index, tf.int32), run)
+def _switch(index: Tensor, run: list[Callable[[], Tensors]]) -> Lowered:
+    return ops.switch_case(ops.cast(index, dtypes.int32), run)
 
 
-def _chain(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> tf.Tensor | Tensors:
+def _chain(index: Tensor, run: list[Callable[[], Tensors]]) -> Lowered:
     # Engines have If, but not Case.
-    result = run[-1]
+    result: Callable[[], Lowered] = run[-1]
     for i in reversed(range(len(run) - 1)):
         result = _if_equal(index, i, run[i], result)
     return result()
 
 
 def _if_equal(
-    index: tf.Tensor, i: int, then: Callable[[], tf.Tensor], otherwise: Callable[[], tf.Tensor]
-) -> Callable[[], tf.Tensor]:
+    index: Tensor, i: int, then: Callable[[], Lowered], otherwise: Callable[[], Lowered]
+) -> Callable[[], Lowered]:
     return lambda: ops.cond(ops.equal(index, i), then, otherwise)
 
 
 @register("while", takes_keys=True)
 def _while(
     ctx: Context,
-    *operands: tf.Tensor,
+    *operands: Tensor,
     cond_jaxpr: jex_core.ClosedJaxpr,
     cond_nconsts: int,
     body_jaxpr: jex_core.ClosedJaxpr,
@@ -142,7 +145,7 @@ def _while(
 ) -> Tensors:
     n_consts = cond_nconsts + body_nconsts
 
-    def loop(ctx: Context, *operands: tf.Tensor) -> Tensors:
+    def loop(ctx: Context, *operands: Tensor) -> Tensors:
         cond_consts, body_consts = operands[:cond_nconsts], operands[cond_nconsts:n_consts]
         run_cond = _closed(ctx, cond_jaxpr, cond_consts, is_step=False)
         run_body = _mappable(ctx, _closed(ctx, body_jaxpr, body_consts), body_jaxpr, body_nconsts)
@@ -156,9 +159,9 @@ def _while_scalar(
     ctx: Context,
     run_cond: Callable[..., Tensors],
     run_body: Callable[..., Tensors],
-    carry: Sequence[tf.Tensor],
+    carry: Sequence[Tensor],
 ) -> Tensors:
-    def goes_on(*carry: tf.Tensor) -> tf.Tensor:
+    def goes_on(*carry: Tensor) -> Tensor:
         return run_cond(*carry)[0]
 
     step = carries.kept(ctx, run_body, goes_on, len(carry))
@@ -170,18 +173,18 @@ def _while_batched(
     ctx: Context,
     run_cond: Callable[..., Tensors],
     run_body: Callable[..., Tensors],
-    carry: Sequence[tf.Tensor],
+    carry: Sequence[Tensor],
 ) -> Tensors:
     """A vmapped loop whose members stop at different times; a stopped member keeps its carry."""
 
-    def body(going: tf.Tensor, *carry: tf.Tensor) -> list[tf.Tensor]:
+    def body(going: Tensor, *carry: Tensor) -> list[Tensor]:
         kept = [
             select(ctx, _with_rank_of(new, going), new, old, varies=True)
             for new, old in zip(run_body(*carry), carry, strict=True)
         ]
         return [run_cond(*kept)[0], *kept]
 
-    def goes_on(going: tf.Tensor, *carry: tf.Tensor) -> tf.Tensor:
+    def goes_on(going: Tensor, *carry: Tensor) -> Tensor:
         return ops.reduce_any(going)
 
     state = [run_cond(*carry)[0], *carry]
@@ -191,7 +194,7 @@ def _while_batched(
     return result
 
 
-def _with_rank_of(tensor: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+def _with_rank_of(tensor: Tensor, mask: Tensor) -> Tensor:
     for _ in range(tensor.shape.rank - mask.shape.rank):
         mask = ops.expand_dims(mask, -1)
     return mask
@@ -200,7 +203,7 @@ def _with_rank_of(tensor: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
 @register("scan", takes_keys=True)
 def _scan(
     ctx: Context,
-    *operands: tf.Tensor,
+    *operands: Tensor,
     jaxpr: jex_core.ClosedJaxpr,
     length: Dim,
     reverse: bool,
@@ -217,7 +220,7 @@ def _scan(
     n_consts, n_carry = scan.n_consts, scan.n_carry
     n_fixed = n_consts + n_carry
 
-    def loop(ctx: Context, *operands: tf.Tensor) -> Tensors:
+    def loop(ctx: Context, *operands: Tensor) -> Tensors:
         step = _closed(ctx, jaxpr, operands[:n_consts])
         step = _mappable(ctx, step, jaxpr, n_consts, n_carry)
         return _scan_loop(
@@ -242,8 +245,8 @@ def _scan(
 def _scan_loop(
     ctx: Context,
     step: Callable[..., Tensors],
-    carry: Sequence[tf.Tensor],
-    xs: Sequence[tf.Tensor],
+    carry: Sequence[Tensor],
+    xs: Sequence[Tensor],
     jaxpr: jex_core.ClosedJaxpr,
     length: Dim,
     reverse: bool,
@@ -254,7 +257,7 @@ def _scan_loop(
     spare = dims.may_be_zero(length)
     outputs = [_output_for(ctx, aval)(ctx, aval, size, spare) for aval in jaxpr.out_avals[n_carry:]]
 
-    def body(i: tf.Tensor, carry: Tensors, ys: list[tf.Tensor]) -> tuple[tf.Tensor, ...]:
+    def body(i: Tensor, carry: Tensors, ys: list[Output]) -> tuple[Lowered, ...]:
         at = size - 1 - i if reverse else i
         kept = carries.kept(ctx, step, lambda *_: i < size, n_carry)
         results = kept(*carry, *(ops.gather(x, at) for x in xs))
@@ -277,7 +280,7 @@ def _scan_loop(
     return [*carry, *stacked]
 
 
-def _output_for(ctx: Context, aval: Aval) -> Callable[..., tf.Tensor]:
+def _output_for(ctx: Context, aval: Aval) -> type[_TensorArray | _Rows | _Slices]:
     """The class that collects an output of a scan with that aval."""
     if not ctx.takes("TensorListReserve"):
         return _Rows
@@ -296,13 +299,13 @@ class _TensorArray:
         self._size = size if spare else None
         element_shape = ctx.static_shape(dtypes.physical_shape(aval))
         places = size + 1 if spare else size
-        array = tf.TensorArray(dtypes.to_tf(aval.dtype), places, element_shape=element_shape)
+        array = ops.TensorArray(dtypes.to_tf(aval.dtype), places, element_shape=element_shape)
         self.start = array.write(size, ctx.zeros(aval)) if spare else array
 
-    def written(self, array: tf.TensorArray, place: Dim, value: tf.Tensor) -> tf.TensorArray:
+    def written(self, array: Output, place: Dim, value: Tensor) -> Output:
         return array.write(place, value)
 
-    def stacked(self, array: tf.TensorArray) -> tf.Tensor:
+    def stacked(self, array: Output) -> Tensor:
         return array.stack() if self._size is None else array.stack()[: self._size]
 
 
@@ -315,25 +318,25 @@ class _Rows:
         row = ctx.zeros(aval)
         self.start = ops.tile(ops.expand_dims(row, 0), [size, *[1] * row.shape.rank])
 
-    def written(self, rows: tf.Tensor, place: Dim, value: tf.Tensor) -> tf.Tensor:
+    def written(self, rows: Tensor, place: Dim, value: Tensor) -> Tensor:
         here = ops.reshape(ops.equal(self._rows, place), [-1, *[1] * value.shape.rank])
         return ops.where(here, ops.expand_dims(value, 0), rows)
 
-    def stacked(self, rows: tf.Tensor) -> tf.Tensor:
+    def stacked(self, rows: Tensor) -> Tensor:
         return rows
 
 
 class _Slices(_Rows):
     """Collects the outputs in one tensor; XlaDynamicUpdateSlice writes the row of the step."""
 
-    def written(self, rows: tf.Tensor, place: Dim, value: tf.Tensor) -> tf.Tensor:
+    def written(self, rows: Tensor, place: Dim, value: Tensor) -> Tensor:
         start = ops.stack([place, *[ops.constant(0)] * value.shape.rank])
         return ops.xla.xla_dynamic_update_slice(rows, ops.expand_dims(value, 0), start)
 
 
 @register("custom_linear_solve", takes_keys=True)
 def _custom_linear_solve(
-    ctx: Context, *operands: tf.Tensor, const_lengths: Param, jaxprs: Param
+    ctx: Context, *operands: Tensor, const_lengths: Param, jaxprs: Param
 ) -> Tensors:
     start = const_lengths.matvec + const_lengths.vecmat
     consts = operands[start : start + const_lengths.solve]
@@ -344,7 +347,7 @@ def _custom_linear_solve(
 def _closed(
     ctx: Context,
     jaxpr: jex_core.ClosedJaxpr,
-    consts: Sequence[tf.Tensor],
+    consts: Sequence[Tensor],
     *,
     is_step: bool = True,
 ) -> Callable[..., Tensors]:
@@ -373,7 +376,7 @@ def _mappable(
     carried = range(len(jaxpr.out_avals) if n_carry is None else n_carry)
     overwritten = [i for i in carried if not _is_made_of(jaxpr.jaxpr, i, n_consts + i)]
 
-    def mappable(*operands: tf.Tensor) -> Tensors:
+    def mappable(*operands: Tensor) -> Tensors:
         results = step(*operands)
         for i in overwritten:
             results[i] = ops.where(_always(), results[i], operands[i])
@@ -382,7 +385,7 @@ def _mappable(
     return mappable
 
 
-def _always() -> tf.Tensor:
+def _always() -> Tensor:
     """True, as a value that Grappler does not know.
 
     For a select with a constant condition, Grappler keeps the chosen side and makes it wait for the
@@ -402,11 +405,11 @@ def _is_made_of(jaxpr: jex_core.Jaxpr, result: int, operand: int) -> bool:
     return isinstance(made_of, jex_core.Var) and made_of in made
 
 
-def _in_graph(ctx: Context, loop: Callable[..., Tensors], operands: Sequence[tf.Tensor]) -> Tensors:
+def _in_graph(ctx: Context, loop: Callable[..., Tensors], operands: Sequence[Tensor]) -> Tensors:
     if ctx.is_by_kernels:
         return ctx.function(("loop", Identity(ctx.eqn)), loop, *operands)
     return loop(ctx, *operands)
 
 
-def _as_list(result: tf.Tensor | Tensors) -> Tensors:
+def _as_list(result: Tensor | Tensors) -> Tensors:
     return list(result) if isinstance(result, list | tuple) else [result]

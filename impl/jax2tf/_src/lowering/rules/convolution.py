@@ -17,7 +17,6 @@ from collections.abc import Sequence
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax import lax
 
 from jax2tf._src import dims, ops
@@ -45,14 +44,17 @@ from jax2tf._src.lowering.emit.convolution_patches import (
 from jax2tf._src.lowering.emit.precision import compute_dtype, precision_of_convolution
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.dtypes import DType
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Dim, Shape
 
 
 @register("conv_general_dilated")
 def _conv_general_dilated(
     ctx: Context,
-    lhs: tf.Tensor,
-    rhs: tf.Tensor,
+    lhs: Tensor,
+    rhs: Tensor,
     *,
     window_strides: Sequence[int],
     padding: Sequence[tuple[Dim, Dim]],
@@ -63,7 +65,7 @@ def _conv_general_dilated(
     batch_group_count: int,
     precision: lax.PrecisionLike,
     preferred_element_type: np.dtype | None,
-) -> tf.Tensor:
+) -> Tensor:
     # The result's dtype is preferred_element_type.
     lhs_aval, rhs_aval = ctx.avals_in
     (out_aval,) = ctx.avals_out
@@ -109,9 +111,7 @@ def _with_a_window(conv: Conv) -> Conv:
     return dataclasses.replace(conv, padding=tuple(padding), out_shape=tuple(out_shape))
 
 
-def _complex(
-    ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv, compute: tf.DType
-) -> tf.Tensor:
+def _complex(ctx: Context, lhs: Tensor, rhs: Tensor, conv: Conv, compute: DType) -> Tensor:
     """Gauss's product of three real convolutions, summed in JAX's order."""
     a, b, c, d = ops.real(lhs), ops.imag(lhs), ops.real(rhs), ops.imag(rhs)
     k1 = _real(ctx, a + b, c, conv, compute.real_dtype)
@@ -120,15 +120,15 @@ def _complex(
     return ops.complex(k1 - k3, k1 + k2)
 
 
-def _real(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv, compute: tf.DType) -> tf.Tensor:
+def _real(ctx: Context, lhs: Tensor, rhs: Tensor, conv: Conv, compute: DType) -> Tensor:
     kernel = carrier_of(MULTIPLIED, compute)
     lhs, rhs = (cast(cast(x, compute), kernel) for x in (lhs, rhs))
-    exact = ctx.wants("XlaConvV2") and conv.precision and conv.rank and kernel == tf.float32
+    exact = ctx.wants("XlaConvV2") and conv.precision and conv.rank and kernel == dtypes.float32
     out = xla_conv(ctx, lhs, rhs, conv) if exact else _convolve(ctx, lhs, rhs, conv)
     return cast(out, compute)
 
 
-def _convolve(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
+def _convolve(ctx: Context, lhs: Tensor, rhs: Tensor, conv: Conv) -> Tensor:
     """Convolves by the first op that fits, in the dtype of the operands."""
     if not dims.is_static((conv.batch_groups,)):  # no op takes their number as a tensor
         lhs, rhs, conv = _batch_groups_as_features(ctx, lhs, rhs, conv)
@@ -159,7 +159,7 @@ def _has_open_groups(conv: Conv) -> bool:
     return not dims.is_static((conv.feature_groups,)) and dims.is_static(filter_size)
 
 
-def _rewritten(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
+def _rewritten(ctx: Context, lhs: Tensor, rhs: Tensor, conv: Conv) -> Tensor:
     """Rewrites the convolution by one step towards standard ops, and continues from there."""
     if conv.batch_groups != 1:
         return _convolve(ctx, *_batch_groups_as_features(ctx, lhs, rhs, conv))
@@ -186,8 +186,8 @@ def _rewritten(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.T
 
 
 def _batch_groups_as_features(
-    ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv
-) -> tuple[tf.Tensor, tf.Tensor, Conv]:
+    ctx: Context, lhs: Tensor, rhs: Tensor, conv: Conv
+) -> tuple[Tensor, Tensor, Conv]:
     """The same convolution, with the batch groups of `lhs` as groups of features."""
     groups, (batch, *spatial, features) = conv.batch_groups, conv.lhs_shape
     lhs = ctx.reshaped(lhs, (groups, batch // groups, *spatial, features))
@@ -201,7 +201,7 @@ def _batch_groups_as_features(
     )
 
 
-def _convolved_by_groups(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
+def _convolved_by_groups(ctx: Context, lhs: Tensor, rhs: Tensor, conv: Conv) -> Tensor:
     groups = conv.feature_groups
     one = dataclasses.replace(
         conv,
@@ -223,7 +223,7 @@ def _inverse(order: Sequence[int]) -> tuple[int, ...]:
     return tuple(order.index(d) for d in range(len(order)))
 
 
-def _transposed(x: tf.Tensor, order: tuple[int, ...]) -> tf.Tensor:
+def _transposed(x: Tensor, order: tuple[int, ...]) -> Tensor:
     return x if order == tuple(range(len(order))) else ops.transpose(x, order)
 
 

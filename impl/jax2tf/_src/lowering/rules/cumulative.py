@@ -13,7 +13,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
@@ -22,14 +21,16 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.combining import on_arrays, scanned
 from jax2tf._src.lowering.emit.compute_dtypes import ACCUMULATED, COMPUTED, carrier_of
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.util.dtypes import DType
 from jax2tf._src.util.lru import cached
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Shape
 
 Combine = Callable[[jax.Array, jax.Array], jax.Array]
 
 
 @register("cumsum")
-def _cumsum(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
+def _cumsum(ctx: Context, x: Tensor, *, axis: int, reverse: bool) -> Tensor:
     if _by_associative_scan():
         return _scan(ctx, lax.add, 0, x, axis, reverse)
     if x.dtype.is_complex:
@@ -41,33 +42,33 @@ def _cumsum(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tenso
 
 
 @register("cumprod")
-def _cumprod(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
+def _cumprod(ctx: Context, x: Tensor, *, axis: int, reverse: bool) -> Tensor:
     if x.dtype.is_complex or _by_associative_scan() or not _op_serves(ctx, "Cumprod", x, axis):
         return _scan(ctx, lax.mul, 1, x, axis, reverse)
     return _accumulated(lambda x: ops.cumprod(x, axis, reverse=reverse), x)
 
 
 @register("cummax")
-def _cummax(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
+def _cummax(ctx: Context, x: Tensor, *, axis: int, reverse: bool) -> Tensor:
     if x.shape[axis] in (0, 1):
         return x
     return _scan(ctx, _max, _limits(x.dtype)[0], x, axis, reverse)
 
 
 @register("cummin")
-def _cummin(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
+def _cummin(ctx: Context, x: Tensor, *, axis: int, reverse: bool) -> Tensor:
     if x.shape[axis] in (0, 1):
         return x
     return _scan(ctx, _min, _limits(x.dtype)[1], x, axis, reverse)
 
 
 @register("cumlogsumexp")
-def _cumlogsumexp(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
+def _cumlogsumexp(ctx: Context, x: Tensor, *, axis: int, reverse: bool) -> Tensor:
     op = "CumulativeLogsumexp"
     if x.dtype.is_complex or _by_associative_scan() or not _op_serves(ctx, op, x, axis):
         return _scan(ctx, _logaddexp, -math.inf, x, axis, reverse)
 
-    def function(x: tf.Tensor) -> tf.Tensor:
+    def function(x: Tensor) -> Tensor:
         # TensorFlow's kernel skips NaNs and returns NaN for two infinities; a cumsum keeps both.
         ordinary = x < math.inf
         zero = ops.zeros([], x.dtype)
@@ -104,18 +105,18 @@ def _logaddexp(x: jax.Array, y: jax.Array) -> jax.Array:
     return lax.log(lax.exp(x - shift) + lax.exp(y - shift)) + shift
 
 
-def _accumulated(function: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
+def _accumulated(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     accumulator = ACCUMULATED.get(x.dtype)
     if accumulator is None:
         return function(x)
     return ops.cast(function(ops.cast(x, accumulator)), x.dtype)
 
 
-def _limits(dtype: tf.DType) -> tuple[float, float]:
+def _limits(dtype: DType) -> tuple[float, float]:
     return (dtype.min, dtype.max) if dtype.is_integer else (-math.inf, math.inf)
 
 
-def _op_serves(ctx: Context, op: str, x: tf.Tensor, axis: int) -> bool:
+def _op_serves(ctx: Context, op: str, x: Tensor, axis: int) -> bool:
     """Whether TensorFlow's own op computes the result.
 
     An axis of unknown size always takes the op, because a scan needs to know the size.
@@ -131,8 +132,8 @@ def _by_associative_scan() -> bool:
 
 
 def _scan(
-    ctx: Context, combine: Combine, identity: float, x: tf.Tensor, axis: int, reverse: bool
-) -> tf.Tensor:
+    ctx: Context, combine: Combine, identity: float, x: Tensor, axis: int, reverse: bool
+) -> Tensor:
     dtype = carrier_of(COMPUTED, x.dtype)
     arguments = ops.cast(x, dtype), ctx.avals_in[0].shape, axis, reverse
     if ctx.wants("XlaReduceWindow") and not _by_associative_scan():
@@ -148,11 +149,11 @@ def _window_scan(
     ctx: Context,
     combine: Combine,
     identity: float,
-    x: tf.Tensor,
+    x: Tensor,
     shape: Shape,
     axis: int,
     reverse: bool,
-) -> tf.Tensor:
+) -> Tensor:
     """Gives each element a window from the start of the axis, or, in reverse, to its end."""
     ones = [1] * len(shape)
     window, padding = list(ones), [[0, 0] for _ in ones]
@@ -181,11 +182,11 @@ def _complex_scan(
     ctx: Context,
     combine: Combine,
     identity: float,
-    x: tf.Tensor,
+    x: Tensor,
     shape: Shape,
     axis: int,
     reverse: bool,
-) -> tf.Tensor:
+) -> Tensor:
     """A scan whose windows begin with the identity, as in XLA.
 
     The identity can change complex numbers: 1 * (inf + 2j) is partly NaN, the minimum of inf + 2j
@@ -201,8 +202,8 @@ def _complex_scan(
 
 
 def _begun(
-    ctx: Context, combine: Combine, identity: float, x: tf.Tensor, axis: int, at_end: bool
-) -> tf.Tensor:
+    ctx: Context, combine: Combine, identity: float, x: Tensor, axis: int, at_end: bool
+) -> Tensor:
     """Combines the first or last element of `x` along the axis with the identity."""
     begin = _beginning(combine, identity, np.dtype(x.dtype.as_numpy_dtype))
     (begun,) = on_arrays(ctx, begin)([x], [])
@@ -232,8 +233,8 @@ def _times_one(x: jax.Array) -> jax.Array:
 
 
 def _associative_scan(
-    ctx: Context, combine: Combine, x: tf.Tensor, shape: Shape, axis: int, reverse: bool
-) -> tf.Tensor:
+    ctx: Context, combine: Combine, x: Tensor, shape: Shape, axis: int, reverse: bool
+) -> Tensor:
     """Traces and lowers a scan in JAX: slices and elementwise ops, about a dozen per halving."""
     if not isinstance(shape[axis], int):
         return _scan_of_any_length(ctx, combine, x, axis, reverse)
@@ -250,8 +251,8 @@ def _associative_scan(
 
 
 def _scan_of_any_length(
-    ctx: Context, combine: Combine, x: tf.Tensor, axis: int, reverse: bool
-) -> tf.Tensor:
+    ctx: Context, combine: Combine, x: Tensor, axis: int, reverse: bool
+) -> Tensor:
     on_scalars = _scalar_jaxpr(combine, np.dtype(x.dtype.as_numpy_dtype))
     x = ops.reverse(x, [axis]) if reverse else x
     (result,) = scanned(on_arrays(ctx, on_scalars), [x], axis)

@@ -10,12 +10,12 @@ import functools
 import math
 from collections.abc import Callable
 
-import tensorflow as tf
-
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.elementwise import IN_ONE_OP, exponential, of_operands
 from jax2tf._src.lowering.registry import register, register_table
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 
 # log(1 + x) = x - x**2 / 2 + x**3 * P(x) from sqrt(1/2) - 1 to sqrt(2) - 1 (Moshier, Cephes, logf).
 _LOG1P = (
@@ -32,12 +32,12 @@ _LOG1P = (
 _LOG1P_RANGE = (-0.29, 0.41)
 
 
-def _expm1(x: tf.Tensor) -> tf.Tensor:
+def _expm1(x: Tensor) -> Tensor:
     # This formula has no cancellation and no select; infinities and NaNs come out right.
     return ops.tanh(x / 2) * (ops.exp(x) + 1)
 
 
-def _log1p(x: tf.Tensor) -> tf.Tensor:
+def _log1p(x: Tensor) -> Tensor:
     least, largest = _LOG1P_RANGE
     # Finite even where the other side is selected, because tf2onnx may select by products.
     near = ops.minimum(ops.maximum(x, least), largest)
@@ -49,47 +49,47 @@ def _log1p(x: tf.Tensor) -> tf.Tensor:
     return ops.where(is_near, near, ops.log(1 + x))
 
 
-def _tan(x: tf.Tensor) -> tf.Tensor:
+def _tan(x: Tensor) -> Tensor:
     return ops.sin(x) / ops.cos(x)
 
 
-def _atan(x: tf.Tensor) -> tf.Tensor:
+def _atan(x: Tensor) -> Tensor:
     # Form: atan2_of_arrays.
     return ops.atan2(x, ops.ones_like(x))
 
 
-def _asin(x: tf.Tensor) -> tf.Tensor:
+def _asin(x: Tensor) -> Tensor:
     return 2 * ops.atan2(x, 1 + ops.sqrt((1 - x) * (1 + x)))
 
 
-def _acos(x: tf.Tensor) -> tf.Tensor:
+def _acos(x: Tensor) -> Tensor:
     angle = 2 * ops.atan2(ops.sqrt((1 - x) * (1 + x)), 1 + x)
     return ops.where(ops.equal(x, -1), ops.constant(math.pi, x.dtype), angle)
 
 
 @register("cosh")
-def _cosh(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    if x.dtype != tf.float32:
+def _cosh(ctx: Context, x: Tensor) -> Tensor:
+    if x.dtype != dtypes.float32:
         return IN_ONE_OP["cosh"](x)
     # Only one of the two needs to keep a NaN.
     return _sum_of_halves(functools.partial(exponential, ctx), x)
 
 
-def _sum_of_halves(exp: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
+def _sum_of_halves(exp: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     # Half of the largest result does not overflow; twice that result would.
     return exp(x - math.log(2)) + ops.exp(-x - math.log(2))
 
 
-def _sinh(x: tf.Tensor) -> tf.Tensor:
+def _sinh(x: Tensor) -> Tensor:
     # (cosh x + 1) tanh(x / 2) has no cancellation. The tanh keeps a NaN.
     return ops.tanh(x / 2) * (1 + _sum_of_halves(ops.exp, x))
 
 
-def _atanh(x: tf.Tensor) -> tf.Tensor:
+def _atanh(x: Tensor) -> Tensor:
     return (_log1p(x) - _log1p(-x)) / 2
 
 
-def _asinh(x: tf.Tensor) -> tf.Tensor:
+def _asinh(x: Tensor) -> Tensor:
     size = ops.abs(x)
     square = size * size
     result = _log1p(size + square / (1 + ops.sqrt(square + 1)))
@@ -98,13 +98,13 @@ def _asinh(x: tf.Tensor) -> tf.Tensor:
     return ops.where(size < 1e-4, x, ops.where(x < 0, -result, result))
 
 
-def _acosh(x: tf.Tensor) -> tf.Tensor:
+def _acosh(x: Tensor) -> Tensor:
     beyond = x - 1
     result = _log1p(beyond + ops.sqrt(beyond) * ops.sqrt(x + 1))
     return ops.where(x > _SQUARE_OVERFLOWS, _log_of_twice(x), result)
 
 
-def _log_of_twice(x: tf.Tensor) -> tf.Tensor:
+def _log_of_twice(x: Tensor) -> Tensor:
     # Form: logarithm_of_half.
     return ops.log(x / 2) + 2 * math.log(2)
 
@@ -126,8 +126,8 @@ _OF_FLOAT32 = {
 }
 
 
-def _of_any_dtype(name: str) -> Callable[[tf.Tensor], tf.Tensor]:
-    return lambda x: (_OF_FLOAT32 if x.dtype == tf.float32 else IN_ONE_OP)[name](x)
+def _of_any_dtype(name: str) -> Callable[[Tensor], Tensor]:
+    return lambda x: (_OF_FLOAT32 if x.dtype == dtypes.float32 else IN_ONE_OP)[name](x)
 
 
 register_table(of_operands({name: _of_any_dtype(name) for name in _OF_FLOAT32}))

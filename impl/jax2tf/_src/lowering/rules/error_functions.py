@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import tensorflow as tf
-
 from jax2tf._src.lowering.emit.compute_dtypes import IN_FLOAT32
 from jax2tf._src.lowering.emit.elementwise import erf, erfc, in_kernel_dtype, of_operands
 from jax2tf._src.lowering.registry import register_table
 from jax2tf._src.ops import raw
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 
 # From here on, erf(x) rounds to 1 in float32.
 _ERF_IS_ONE = 3.85
@@ -70,8 +70,8 @@ _BEYOND_TWO = (
 )
 
 
-def _erf(x: tf.Tensor) -> tf.Tensor:
-    if x.dtype != tf.float32:
+def _erf(x: Tensor) -> Tensor:
+    if x.dtype != dtypes.float32:
         return erf(x)
     square = x * x
     inside = x * _polynomial(square, _NUMERATOR) / _polynomial(square, _DENOMINATOR)
@@ -79,8 +79,8 @@ def _erf(x: tf.Tensor) -> tf.Tensor:
     return raw.SelectV2(condition=is_one, t=raw.Sign(x=x), e=inside)
 
 
-def _erfc(x: tf.Tensor) -> tf.Tensor:
-    if x.dtype != tf.float32:
+def _erfc(x: Tensor) -> Tensor:
+    if x.dtype != dtypes.float32:
         return erfc(x)
     size = raw.Abs(x=x)
     # At least 1, as `near` is at most 1: the side that is not selected has to be finite, because
@@ -101,7 +101,7 @@ def _erfc(x: tf.Tensor) -> tf.Tensor:
     return raw.SelectV2(condition=raw.LessEqual(x=size, y=1.0), t=inside, e=outside)
 
 
-def _polynomial(x: tf.Tensor, coefficients: Sequence[float]) -> tf.Tensor:
+def _polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
     result = x * coefficients[0] + coefficients[1]
     for coefficient in coefficients[2:]:
         result = result * x + coefficient

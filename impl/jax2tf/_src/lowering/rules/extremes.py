@@ -6,7 +6,6 @@ import functools
 import math
 
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
@@ -17,31 +16,33 @@ from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.ops import raw
 from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 
 
 @register("max")
-def _max(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _max(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
     # LiteRT's converter turns a maximum with 0 into a Relu.
     x, y = before_relu(ctx, x), before_relu(ctx, y)
     return _extreme(ctx, raw.Maximum, raw.LogicalOr, raw.Greater, x, y)
 
 
 @register("min")
-def _min(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _min(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
     return _extreme(ctx, raw.Minimum, raw.LogicalAnd, raw.Less, x, y)
 
 
 def _extreme(
-    ctx: Context, op: Function, logical: Function, beats: Function, x: tf.Tensor, y: tf.Tensor
-) -> tf.Tensor:
-    if x.dtype == tf.bool:
+    ctx: Context, op: Function, logical: Function, beats: Function, x: Tensor, y: Tensor
+) -> Tensor:
+    if x.dtype == dtypes.bool_:
         return logical(x=x, y=y)
     if x.dtype.is_complex:
         return _lexicographic(beats, x, y)
     return in_kernel_dtype(functools.partial(_with_nan, ctx, op))(x, y)
 
 
-def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _with_nan(ctx: Context, op: Function, x: Tensor, y: Tensor) -> Tensor:
     """`op(x, y)`, with NaN if either operand is NaN.
 
     TensorFlow's XLA only keeps a NaN of the first operand, and only if the second is not a NaN.
@@ -67,13 +68,13 @@ def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tens
     return select(ctx, ctx.is_nan(x) | beats(x, y), x, y)
 
 
-def _free_of_nan(x: tf.Tensor) -> bool:
+def _free_of_nan(x: Tensor) -> bool:
     """Whether x is known to contain no NaN."""
     value = known_value(x)
     return value is not None and not np.isnan(value).any()
 
 
-def _lexicographic(beats: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _lexicographic(beats: Function, x: Tensor, y: Tensor) -> Tensor:
     """The complex number that wins by its real part, then by its imaginary part."""
     x_real, y_real = ops.real(x), ops.real(y)
     imag_wins = beats(x=ops.imag(x), y=ops.imag(y))
@@ -82,7 +83,7 @@ def _lexicographic(beats: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 @register("clamp")
-def _clamp(ctx: Context, low: tf.Tensor, x: tf.Tensor, high: tf.Tensor) -> tf.Tensor:
+def _clamp(ctx: Context, low: Tensor, x: Tensor, high: Tensor) -> Tensor:
     if x.dtype.is_complex:
         x = ops.where(ops.real(low) >= ops.real(x), low, x)
         return ops.where(ops.real(x) <= ops.real(high), x, high)

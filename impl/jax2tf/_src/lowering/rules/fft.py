@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import tensorflow as tf
 from jax import lax
 
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Shape
 
-_COMPLEX: dict[tuple[lax.FftType, int], Callable[[tf.Tensor], tf.Tensor]] = {
+_COMPLEX: dict[tuple[lax.FftType, int], Callable[[Tensor], Tensor]] = {
     (lax.FftType.FFT, 1): ops.fft,
     (lax.FftType.FFT, 2): ops.fft2d,
     (lax.FftType.FFT, 3): ops.fft3d,
@@ -22,7 +22,7 @@ _COMPLEX: dict[tuple[lax.FftType, int], Callable[[tf.Tensor], tf.Tensor]] = {
 }
 
 # These take the lengths of the real side, which the shape of the complex side does not determine.
-_REAL: dict[tuple[lax.FftType, int], Callable[..., tf.Tensor]] = {
+_REAL: dict[tuple[lax.FftType, int], Callable[..., Tensor]] = {
     (lax.FftType.RFFT, 1): ops.rfft,
     (lax.FftType.RFFT, 2): ops.rfft2d,
     (lax.FftType.RFFT, 3): ops.rfft3d,
@@ -33,7 +33,7 @@ _REAL: dict[tuple[lax.FftType, int], Callable[..., tf.Tensor]] = {
 
 
 @register("fft")
-def _fft(ctx: Context, x: tf.Tensor, *, fft_type: lax.FftType, fft_lengths: Shape) -> tf.Tensor:
+def _fft(ctx: Context, x: Tensor, *, fft_type: lax.FftType, fft_lengths: Shape) -> Tensor:
     key = lax.FftType(fft_type), len(fft_lengths)
     if key in _COMPLEX:
         return _COMPLEX[key](x)

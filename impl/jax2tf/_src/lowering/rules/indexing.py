@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import tensorflow as tf
 from jax import lax
 
 from jax2tf._src import compat, ops
@@ -21,13 +20,13 @@ from jax2tf._src.lowering.emit.index_geometry import Windows, wide
 from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Dim, Param, Shape
 
 
 @register("dynamic_slice")
-def _dynamic_slice(
-    ctx: Context, operand: tf.Tensor, *starts: tf.Tensor, slice_sizes: Shape
-) -> tf.Tensor:
+def _dynamic_slice(ctx: Context, operand: Tensor, *starts: Tensor, slice_sizes: Shape) -> Tensor:
     begin = _slice_begin(ctx, ctx.avals_in[0].shape, slice_sizes, starts)
     if begin is None:
         return ops.identity(operand)
@@ -41,9 +40,7 @@ def _dynamic_slice(
 
 
 @register("dynamic_update_slice", op="XlaDynamicUpdateSlice")
-def _dynamic_update_slice(
-    ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
-) -> tf.Tensor:
+def _dynamic_update_slice(ctx: Context, operand: Tensor, update: Tensor, *starts: Tensor) -> Tensor:
     if not starts:
         return ops.identity(update)
     begin = iw.as_one_index(starts)
@@ -53,8 +50,8 @@ def _dynamic_update_slice(
 
 @register("dynamic_update_slice")
 def _dynamic_update_slice_without_xla(
-    ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
-) -> tf.Tensor:
+    ctx: Context, operand: Tensor, update: Tensor, *starts: Tensor
+) -> Tensor:
     # A select over a range, not a scatter, because engines support it inside their loops.
     shape, sizes = (aval.shape for aval in ctx.avals_in[:2])
     result, inside = wide(update), None
@@ -79,8 +76,8 @@ def _dynamic_update_slice_without_xla(
 
 
 def _slice_begin(
-    ctx: Context, shape: Shape, sizes: Shape, starts: Sequence[tf.Tensor]
-) -> tf.Tensor | None:
+    ctx: Context, shape: Shape, sizes: Shape, starts: Sequence[Tensor]
+) -> Tensor | None:
     """The clamped start of a slice; None if the slice can only start at 0."""
     begin: list[Dim] = [0] * len(shape)
     free = [d for d in range(len(starts)) if shape[d] != sizes[d]]
@@ -88,11 +85,11 @@ def _slice_begin(
         begin[d] = _clamped_start(ctx, starts[d], shape[d], sizes[d])
     if not free:
         return None
-    common = tf.int64 if any(begin[d].dtype == tf.int64 for d in free) else tf.int32
+    common = dtypes.int64 if any(begin[d].dtype == dtypes.int64 for d in free) else dtypes.int32
     return ops.stack([ops.cast(b, common) for b in begin])
 
 
-def _clamped_start(ctx: Context, start: tf.Tensor, dim: Dim, size: Dim) -> tf.Tensor:
+def _clamped_start(ctx: Context, start: Tensor, dim: Dim, size: Dim) -> Tensor:
     start = iw.as_index(start)
     return iw.clipped(start, ops.cast(ctx.dim(dim - size), start.dtype))
 
@@ -100,8 +97,8 @@ def _clamped_start(ctx: Context, start: tf.Tensor, dim: Dim, size: Dim) -> tf.Te
 @register("gather")
 def _gather(
     ctx: Context,
-    operand: tf.Tensor,
-    indices: tf.Tensor,
+    operand: Tensor,
+    indices: Tensor,
     *,
     dimension_numbers: lax.GatherDimensionNumbers,
     slice_sizes: Shape,
@@ -109,7 +106,7 @@ def _gather(
     fill_value: Param,
     indices_are_sorted: bool,
     unique_indices: bool,
-) -> tf.Tensor:
+) -> Tensor:
     del indices_are_sorted, unique_indices  # Hints to XLA; they change no value.
     shape, indices_shape = (aval.shape for aval in ctx.avals_in)
     out_shape = ctx.avals_out[0].shape
@@ -118,7 +115,7 @@ def _gather(
     )
     fills = mode == lax.GatherScatterMode.FILL_OR_DROP
     # To fill, JAX reads only the low 32 bits, which suffice for an index in bounds.
-    starts = ops.cast(indices, tf.int32) if fills else iw.as_index(indices)
+    starts = ops.cast(indices, dtypes.int32) if fills else iw.as_index(indices)
     moved = wide(operand)
     if ctx.wants("XlaGather") and not _reads_directly(windows):
         # XlaGather clamps indices, even if the caller promised JAX that they are in bounds.
@@ -127,7 +124,7 @@ def _gather(
     else:
         in_bounds = iw.clamped(ctx, starts, windows)
         result = _read(ctx, moved, in_bounds, windows)
-    if fills and windows.indexed:
+    if in_bounds is not None and fills and windows.indexed:
         inside = iw.in_bounds(starts, in_bounds)
         inside = iw.spread(ctx, inside, windows, windows.batch_labels, windows.layout)
         fill = np.asarray(fill_value).astype(ctx.avals_out[0].dtype)
@@ -168,7 +165,7 @@ def _aligned(windows: Windows) -> list[iw.Label]:
     return [("batch", i) for _, i in windows.batching]
 
 
-def _read(ctx: Context, x: tf.Tensor, starts: tf.Tensor, windows: Windows) -> tf.Tensor:
+def _read(ctx: Context, x: Tensor, starts: Tensor, windows: Windows) -> Tensor:
     """A gather in standard ops; all windows are in bounds."""
     if windows.partial:
         sizes = [
@@ -189,9 +186,7 @@ def _is_read_by_points(ctx: Context, windows: Windows) -> bool:
     return bool(windows.aligned) and ctx.has(Quirk.NO_GATHER_IN_BATCHES)
 
 
-def _read_everything(
-    ctx: Context, x: tf.Tensor, windows: Windows
-) -> tuple[tf.Tensor, list[iw.Label]]:
+def _read_everything(ctx: Context, x: Tensor, windows: Windows) -> tuple[Tensor, list[iw.Label]]:
     """Repeats the operand along the batch: every window is the whole operand."""
     rest = [d for d in range(len(windows.shape)) if d not in windows.aligned]
     x = iw.transposed(x, [*windows.aligned, *rest])
@@ -202,8 +197,8 @@ def _read_everything(
 
 
 def _read_along(
-    ctx: Context, x: tf.Tensor, starts: tf.Tensor, windows: Windows, dim: int
-) -> tuple[tf.Tensor, list[iw.Label]]:
+    ctx: Context, x: Tensor, starts: Tensor, windows: Windows, dim: int
+) -> tuple[Tensor, list[iw.Label]]:
     """For windows that differ in one dimension: tf.gather, with the aligned ones as batch_dims."""
     rest = [d for d in range(len(windows.shape)) if d not in windows.aligned]
     x = iw.transposed(x, [*windows.aligned, *rest])
@@ -235,8 +230,8 @@ def _read_along(
 
 
 def _read_points(
-    ctx: Context, x: tf.Tensor, starts: tf.Tensor, windows: Windows
-) -> tuple[tf.Tensor, list[iw.Label]]:
+    ctx: Context, x: Tensor, starts: Tensor, windows: Windows
+) -> tuple[Tensor, list[iw.Label]]:
     """For windows that differ in several dimensions: tf.gather_nd of each of their points."""
     first = sorted((*windows.aligned, *windows.varying))
     rest = [d for d in range(len(windows.shape)) if d not in first]
@@ -247,11 +242,11 @@ def _read_points(
 
 def _xla_gather(
     ctx: Context,
-    x: tf.Tensor,
-    starts: tf.Tensor,
+    x: Tensor,
+    starts: Tensor,
     windows: Windows,
     numbers: lax.GatherDimensionNumbers,
-) -> tf.Tensor:
+) -> Tensor:
     message = xla_data.GatherDimensionNumbers(
         offset_dims=numbers.offset_dims,
         collapsed_slice_dims=numbers.collapsed_slice_dims,

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import functools
 
-import tensorflow as tf
-
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import complex_math
@@ -34,9 +32,12 @@ from jax2tf._src.lowering.emit.known_values import known_value
 from jax2tf._src.lowering.emit.truth_values import is_negative
 from jax2tf._src.lowering.registry import register, register_table
 from jax2tf._src.ops import raw
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.dtypes import DType
+from jax2tf._src.util.tensors import Tensor
 
 
-def _quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _quotient(x: Tensor, y: Tensor) -> Tensor:
     if not x.dtype.is_integer:
         return complex_math.divide(x, y) if x.dtype.is_complex else raw.RealDiv(x=x, y=y)
     if _is_never_zero(y):
@@ -47,13 +48,13 @@ def _quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return ops.where(by_zero, all_bits, quotient)
 
 
-def _quotient_by_floor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _quotient_by_floor(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
     """The quotient of int32 for engines without TruncateDiv, computed by FloorDiv.
 
     The quotient of two numbers that are not positive is not negative, so that rounding down is
     rounding towards zero.
     """
-    if x.dtype != tf.int32:
+    if x.dtype != dtypes.int32:
         return _quotient(x, y)
     divisor = known_value(y)
     if divisor is not None and divisor.min(initial=2) >= 2:
@@ -64,15 +65,15 @@ def _quotient_by_floor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return quotient if _is_never_zero(y) else ops.where(ops.equal(y, 0), -1, quotient)
 
 
-def _have_one_sign(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _have_one_sign(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
     signs = [is_negative(x), is_negative(y)]
     if not ctx.takes("Equal", "bool"):
-        signs = [ops.cast(sign, tf.int32) for sign in signs]
+        signs = [ops.cast(sign, dtypes.int32) for sign in signs]
     return ops.equal(*signs)
 
 
-def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    if x.dtype == tf.uint64:
+def _remainder(x: Tensor, y: Tensor) -> Tensor:
+    if x.dtype == dtypes.uint64:
         # By zero, the remainder is x - quotient * 0.
         return x - _quotient(x, y) * y
     if x.dtype.is_floating or _is_never_zero(y):
@@ -81,25 +82,25 @@ def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return ops.where(by_zero, x, raw.TruncateMod(x=x, y=ops.where(by_zero, ops.ones_like(y), y)))
 
 
-def _remainder_by_others(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _remainder_by_others(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
     """The remainder of int32, int64 and float32 for engines without TruncateMod.
 
     For integers, it is computed from the quotient. For floats, FloorMod of the magnitudes is the
     same; the sign is that of the dividend, also for a zero.
     """
-    if x.dtype == tf.float32:
+    if x.dtype == dtypes.float32:
         size = raw.FloorMod(x=ops.abs(x), y=ops.abs(y))
         # The reciprocal recognises -0; for large numbers it may be flushed to zero.
         return ops.where(is_negative(x) | (1 / x < 0), -size, size)
-    if x.dtype == tf.int64:
+    if x.dtype == dtypes.int64:
         return _remainder_by_floor(ctx, x, y)
-    if x.dtype != tf.int32:
+    if x.dtype != dtypes.int32:
         return _remainder(x, y)
     # By zero, too, the remainder is x - (-1) * 0.
     return x - _quotient_by_floor(ctx, x, y) * y
 
 
-def _remainder_by_floor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _remainder_by_floor(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
     """The remainder by FloorMod, whose sign is the divisor's, or by tf2onnx the dividend's.
 
     An engine may end the process at a remainder by 0, or of the least number by -1.
@@ -120,24 +121,24 @@ register_table(of_operands({"rem": in_kernel_dtype(_remainder, REMAINDER)}), op=
 
 
 @register("rem")
-def _rem(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _rem(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
     remainder = in_kernel_dtype(functools.partial(_remainder_by_others, ctx), REMAINDER)
     return remainder(*in_ranks_for_choices(ctx, x, y))
 
 
 @register("div")
-def _div(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _div(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
     x, y = in_ranks_for_choices(ctx, x, y)
     quotient = in_kernel_dtype(functools.partial(_quotient_by_floor, ctx))
     return beside_a_constant(ctx, quotient, x, y)
 
 
 @register("mulhi")
-def _product_high(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _product_high(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
     """The upper half of the bits of the full product."""
     bits = _bits(x.dtype)
     if bits < 64:
-        wide = tf.uint64 if x.dtype == tf.uint32 else tf.int64
+        wide = dtypes.uint64 if x.dtype == dtypes.uint32 else dtypes.int64
         product = ops.cast(x, wide) * ops.cast(y, wide)
         return ops.cast(raw.RightShift(x=product, y=ops.constant(bits, wide)), x.dtype)
     half = ops.constant(32, x.dtype)
@@ -152,13 +153,13 @@ def _product_high(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return x_high * y_high + raw.RightShift(x=middle, y=half) + raw.RightShift(x=other, y=half)
 
 
-def _is_never_zero(x: tf.Tensor) -> bool:
+def _is_never_zero(x: Tensor) -> bool:
     value = known_value(x)
     return value is not None and bool(value.all())
 
 
 @register("shift_left")
-def _shift_left(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+def _shift_left(ctx: Context, x: Tensor, distance: Tensor) -> Tensor:
     x, distance = in_ranks_for_choices(ctx, x, distance)
     if x.dtype in INT4:
         return _shift_narrow(raw.LeftShift, x, distance, signed=False)
@@ -166,7 +167,7 @@ def _shift_left(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
 
 
 @register("shift_right_logical")
-def _shift_right_logical(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+def _shift_right_logical(ctx: Context, x: Tensor, distance: Tensor) -> Tensor:
     x, distance = in_ranks_for_choices(ctx, x, distance)
     if x.dtype in INT4:
         return _shift_narrow(raw.RightShift, x, distance, signed=False)
@@ -174,30 +175,30 @@ def _shift_right_logical(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.
 
 
 @register("shift_right_arithmetic")
-def _shift_right_arithmetic(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+def _shift_right_arithmetic(ctx: Context, x: Tensor, distance: Tensor) -> Tensor:
     x, distance = in_ranks_for_choices(ctx, x, distance)
     if x.dtype in INT4:
         return _shift_narrow(raw.RightShift, x, distance, signed=True)
     return _shift_as(SIGNED, x, distance)
 
 
-def _shift_as(carriers: Carriers, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+def _shift_as(carriers: Carriers, x: Tensor, distance: Tensor) -> Tensor:
     """Shifts x to the right in its carrier, whose signedness decides which bits fill."""
     dtype = carrier_of(carriers, x.dtype)
     shifted = _shift(raw.RightShift, ops.cast(x, dtype), ops.cast(distance, dtype), _bits(dtype))
     return ops.cast(shifted, x.dtype)
 
 
-def _shift_narrow(op: Function, x: tf.Tensor, distance: tf.Tensor, signed: bool) -> tf.Tensor:
+def _shift_narrow(op: Function, x: Tensor, distance: Tensor, signed: bool) -> Tensor:
     """Shifts an integer with fewer than eight bits as an int32 or a uint32."""
     bits = _bits(x.dtype)
     wide = _unsigned(x)
-    wide = wide - 2 * (wide & 2 ** (bits - 1)) if signed else ops.cast(wide, tf.uint32)
+    wide = wide - 2 * (wide & 2 ** (bits - 1)) if signed else ops.cast(wide, dtypes.uint32)
     distance = ops.cast(_unsigned(distance), wide.dtype)
     return ops.cast(_shift(op, wide, distance, bits), x.dtype)
 
 
-def _shift(op: Function, x: tf.Tensor, distance: tf.Tensor, bits: int) -> tf.Tensor:
+def _shift(op: Function, x: Tensor, distance: Tensor, bits: int) -> Tensor:
     """`op(x, distance)`, with zeros or sign bits for distances outside of [0, bits)."""
     known = known_value(distance)
     if known is not None and ((known >= 0) & (known < bits)).all():
@@ -216,26 +217,26 @@ def _shift(op: Function, x: tf.Tensor, distance: tf.Tensor, bits: int) -> tf.Ten
 
 
 @register("population_count")
-def _population_count(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+def _population_count(ctx: Context, x: Tensor) -> Tensor:
     return cast(raw.PopulationCount(x=_unsigned(x)), x.dtype)
 
 
 @register("clz")
-def _count_leading_zeros(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+def _count_leading_zeros(ctx: Context, x: Tensor) -> Tensor:
     # The zeros that remain once all bits below the highest one are set.
     filled, bits, shift = _unsigned(x), _bits(x.dtype), 1
     while shift < bits:
         filled |= raw.RightShift(x=filled, y=ops.constant(shift, filled.dtype))
         shift *= 2
-    return ops.cast(bits - ops.cast(raw.PopulationCount(x=filled), tf.int32), x.dtype)
+    return ops.cast(bits - ops.cast(raw.PopulationCount(x=filled), dtypes.int32), x.dtype)
 
 
-def _bits(dtype: tf.DType) -> int:
+def _bits(dtype: DType) -> int:
     return int(dtype.name[-1]) if dtype in INT4 else 8 * dtype.size
 
 
-def _unsigned(x: tf.Tensor) -> tf.Tensor:
+def _unsigned(x: Tensor) -> Tensor:
     """The bits of x as a number: in the unsigned dtype of its size, or in int32 for 4 bits."""
     if x.dtype in INT4:
-        return ops.cast(x, tf.int32) & (2 ** _bits(x.dtype) - 1)
+        return ops.cast(x, dtypes.int32) & (2 ** _bits(x.dtype) - 1)
     return ops.cast(x, carrier_of(UNSIGNED, x.dtype))

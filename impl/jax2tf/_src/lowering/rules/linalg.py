@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import jax
-import tensorflow as tf
 
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
@@ -18,11 +17,13 @@ from jax2tf._src.lowering.emit.linalg import by_ops, reflections, schur, triangl
 from jax2tf._src.lowering.emit.linalg.by_ops import nan_like
 from jax2tf._src.lowering.emit.linalg.empty import empty_results
 from jax2tf._src.lowering.registry import Lowered, register
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Dim, Param, Shape
 
 
 @register("cholesky")
-def _cholesky(ctx: Context, a: tf.Tensor) -> tf.Tensor:
+def _cholesky(ctx: Context, a: Tensor) -> Tensor:
     factor = ops.cholesky(a)
     # If a pivot is not positive, the whole result is NaN; kernels differ in how much they set.
     positive = ops.reduce_all(ops.real(ops.diag_part(factor)) > 0, -1)
@@ -30,7 +31,7 @@ def _cholesky(ctx: Context, a: tf.Tensor) -> tf.Tensor:
 
 
 @register("cholesky_update")
-def _cholesky_update(ctx: Context, r: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+def _cholesky_update(ctx: Context, r: Tensor, w: Tensor) -> Tensor:
     # R is upper triangular: R^T R + w w^T = L L^T. The QR factor of [R; w^T] is L^T up to signs.
     factor = ops.qr(ops.concat([r, w[..., None, :]], -2))[1]
     sign = ops.where(ops.diag_part(factor) < 0, -1, 1)
@@ -40,18 +41,18 @@ def _cholesky_update(ctx: Context, r: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
 @register("triangular_solve")
 def _triangular_solve(
     ctx: Context,
-    a: tf.Tensor,
-    b: tf.Tensor,
+    a: Tensor,
+    b: Tensor,
     *,
     left_side: bool,
     lower: bool,
     transpose_a: bool,
     conjugate_a: bool,
     unit_diagonal: bool,
-) -> tf.Tensor:
+) -> Tensor:
     dtype = b.dtype
     if dtype.size == 2:
-        a, b = ops.cast(a, tf.float32), ops.cast(b, tf.float32)
+        a, b = ops.cast(a, dtypes.float32), ops.cast(b, dtypes.float32)
     if unit_diagonal:
         a = ops.set_diag(a, ops.ones_like(ops.diag_part(a)))
     if not left_side:
@@ -66,18 +67,18 @@ def _triangular_solve(
 
 
 @register("lu")
-def _lu(ctx: Context, a: tf.Tensor) -> Lowered:
+def _lu(ctx: Context, a: Tensor) -> Lowered:
     return _by(triangles.lu, ctx, a)
 
 
 @register("lu_pivots_to_permutation")
-def _lu_pivots_to_permutation(ctx: Context, pivots: tf.Tensor, *, permutation_size: Dim) -> Lowered:
+def _lu_pivots_to_permutation(ctx: Context, pivots: Tensor, *, permutation_size: Dim) -> Lowered:
     return _by(triangles.lu_pivots_to_permutation, ctx, pivots)
 
 
 @register("qr")
 def _qr(
-    ctx: Context, a: tf.Tensor, *, pivoting: bool, full_matrices: bool, use_magma: Param
+    ctx: Context, a: Tensor, *, pivoting: bool, full_matrices: bool, use_magma: Param
 ) -> Lowered:
     del use_magma  # It selects a GPU library.
     if pivoting:
@@ -88,40 +89,40 @@ def _qr(
 
 
 @register("geqrf")
-def _geqrf(ctx: Context, a: tf.Tensor) -> Lowered:
+def _geqrf(ctx: Context, a: Tensor) -> Lowered:
     return _by(reflections.geqrf, ctx, a)
 
 
 @register("geqp3")
-def _geqp3(ctx: Context, a: tf.Tensor, pivots: tf.Tensor, *, use_magma: Param) -> Lowered:
+def _geqp3(ctx: Context, a: Tensor, pivots: Tensor, *, use_magma: Param) -> Lowered:
     del use_magma  # It selects a GPU library.
     return _by(reflections.geqp3, ctx, a, pivots)
 
 
 @register("householder_product")
-def _householder_product(ctx: Context, a: tf.Tensor, taus: tf.Tensor) -> Lowered:
+def _householder_product(ctx: Context, a: Tensor, taus: Tensor) -> Lowered:
     return _by(reflections.product_of_reflections, ctx, a, taus)
 
 
 @register("ormqr")
 def _ormqr(
-    ctx: Context, a: tf.Tensor, taus: tf.Tensor, c: tf.Tensor, *, left: bool, transpose: bool
+    ctx: Context, a: Tensor, taus: Tensor, c: Tensor, *, left: bool, transpose: bool
 ) -> Lowered:
     return _by(reflections.applied_reflections, ctx, a, taus, c)
 
 
 @register("hessenberg")
-def _hessenberg(ctx: Context, a: tf.Tensor) -> Lowered:
+def _hessenberg(ctx: Context, a: Tensor) -> Lowered:
     return _by(reflections.hessenberg, ctx, a)
 
 
 @register("tridiagonal")
-def _tridiagonal(ctx: Context, a: tf.Tensor, *, lower: bool) -> Lowered:
+def _tridiagonal(ctx: Context, a: Tensor, *, lower: bool) -> Lowered:
     return _by(reflections.tridiagonal, ctx, a)
 
 
 @register("tridiagonal_solve")
-def _tridiagonal_solve(ctx: Context, *system: tf.Tensor, perturb_singular: bool = False) -> Lowered:
+def _tridiagonal_solve(ctx: Context, *system: Tensor, perturb_singular: bool = False) -> Lowered:
     if perturb_singular:
         raise ctx.unsupported("singular systems are not perturbed", "leave perturb_singular out")
     return _by(triangles.tridiagonal_solve, ctx, *system)
@@ -130,13 +131,13 @@ def _tridiagonal_solve(ctx: Context, *system: tf.Tensor, perturb_singular: bool 
 @register("eigh")
 def _eigh(
     ctx: Context,
-    a: tf.Tensor,
+    a: Tensor,
     *,
     lower: bool,
     sort_eigenvalues: bool,
     subset_by_index: tuple[int, int] | None,
     algorithm: Param,
-) -> list[tf.Tensor]:
+) -> list[Tensor]:
     del sort_eigenvalues, algorithm  # TensorFlow always sorts, by its own algorithm.
     a = a if lower else ops.matrix_transpose(a, conjugate=a.dtype.is_complex)
     # JAX reads one triangle: a NaN in the other one changes nothing.
@@ -148,18 +149,18 @@ def _eigh(
 @register("svd")
 def _svd(
     ctx: Context,
-    a: tf.Tensor,
+    a: Tensor,
     *,
     full_matrices: bool,
     compute_uv: bool,
     subset_by_index: tuple[int, int] | None,
     algorithm: Param = None,
-) -> list[tf.Tensor]:
+) -> list[Tensor]:
     del algorithm  # TensorFlow has its own algorithm.
 
     wide = _is_wide(ctx, ctx.avals_in[0].shape)
 
-    def svd(a: tf.Tensor) -> list[tf.Tensor]:
+    def svd(a: Tensor) -> list[Tensor]:
         if compute_uv:
             return list(by_ops.svd(a, full_matrices, wide))
         return [by_ops.svd(a, full_matrices=False, wide=wide)[0]]
@@ -173,7 +174,7 @@ def _svd(
     return results
 
 
-def _is_wide(ctx: Context, shape: Shape) -> bool | tf.Tensor:
+def _is_wide(ctx: Context, shape: Shape) -> bool | Tensor:
     """Whether matrices have more columns than rows; a tensor if that is known only at run time."""
     m, n = shape[-2:]
     larger = jax.core.max_dim(m, n)
@@ -185,7 +186,7 @@ def _is_wide(ctx: Context, shape: Shape) -> bool | tf.Tensor:
 @register("eig")
 def _eig(
     ctx: Context,
-    a: tf.Tensor,
+    a: Tensor,
     *,
     compute_left_eigenvectors: bool,
     compute_right_eigenvectors: bool,
@@ -200,7 +201,7 @@ def _eig(
 @register("schur")
 def _schur(
     ctx: Context,
-    a: tf.Tensor,
+    a: Tensor,
     *,
     compute_schur_vectors: bool,
     sort_eig_vals: bool,
@@ -212,16 +213,12 @@ def _schur(
 
 
 @register("symmetric_product")
-def _symmetric_product(
-    ctx: Context, a: tf.Tensor, c: tf.Tensor, *, alpha: float, beta: float
-) -> tf.Tensor:
+def _symmetric_product(ctx: Context, a: Tensor, c: Tensor, *, alpha: float, beta: float) -> Tensor:
     product = ops.matmul(a, a, transpose_b=True)
     return ops.cast(alpha, a.dtype) * product + ops.cast(beta, a.dtype) * c
 
 
-def _if_finite(
-    factorise: Callable[[tf.Tensor], Sequence[tf.Tensor]], a: tf.Tensor
-) -> list[tf.Tensor]:
+def _if_finite(factorise: Callable[[Tensor], Sequence[Tensor]], a: Tensor) -> list[Tensor]:
     """The factors of the matrices in `a`; NaN, instead of an error, if a matrix is not finite."""
     finite = ops.reduce_all(ops.equal(a - a, 0), [-2, -1], keepdims=True)
     results = factorise(ops.where(finite, a, ops.zeros_like(a)))
@@ -231,9 +228,7 @@ def _if_finite(
     ]
 
 
-def _by(
-    algorithm: Callable[..., Sequence[jax.Array]], ctx: Context, *operands: tf.Tensor
-) -> Lowered:
+def _by(algorithm: Callable[..., Sequence[jax.Array]], ctx: Context, *operands: Tensor) -> Lowered:
     """Lowers an equation by an algorithm in JAX, as one function of the graph.
 
     Eager TensorFlow would run loops in Python. Where XLA is at hand, it compiles the function even

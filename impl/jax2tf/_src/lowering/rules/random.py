@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat, ops
@@ -21,6 +20,8 @@ from jax2tf._src.lowering.emit import random_bits
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.tracing import jaxprs
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.dtypes import DType
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Param, Shape, Size
 
 # J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as easy as 1, 2, 3
@@ -30,14 +31,14 @@ _PARITY = 0x1BD11BDA
 
 
 @register("threefry2x32")
-def _threefry2x32(ctx: Context, *key_and_counts: tf.Tensor) -> list[tf.Tensor]:
+def _threefry2x32(ctx: Context, *key_and_counts: Tensor) -> list[Tensor]:
     # The function is elementwise and serves every shape.
     return ctx.function("threefry2x32", _threefry_block, *key_and_counts, any_shape=True)
 
 
 def _threefry_block(
-    ctx: Context, key0: tf.Tensor, key1: tf.Tensor, count0: tf.Tensor, count1: tf.Tensor
-) -> list[tf.Tensor]:
+    ctx: Context, key0: Tensor, key1: Tensor, count0: Tensor, count1: Tensor
+) -> list[Tensor]:
     parity = ops.bitwise_xor(ops.bitwise_xor(key0, key1), _uint32(ctx, _PARITY))
     schedule = (key0, key1, parity)
     x0, x1 = ops.add(count0, key0), ops.add(count1, key1)
@@ -50,38 +51,41 @@ def _threefry_block(
     return [x0, x1]
 
 
-def _rotate_left(ctx: Context, x: tf.Tensor, bits: int) -> tf.Tensor:
+def _rotate_left(ctx: Context, x: Tensor, bits: int) -> Tensor:
     left = ops.left_shift(x, _uint32(ctx, bits))
     return ops.bitwise_or(left, ops.right_shift(x, _uint32(ctx, 32 - bits)))
 
 
-def _uint32(ctx: Context, value: int) -> tf.Tensor:
+def _uint32(ctx: Context, value: int) -> Tensor:
     return ctx.constant(np.uint32(value))
 
 
 @register("iota_2x32_shape")
-def _iota_2x32_shape(ctx: Context, *, shape: Shape) -> list[tf.Tensor]:
+def _iota_2x32_shape(ctx: Context, *, shape: Shape) -> list[Tensor]:
     """The row-major index of each element of `shape`, as its high and low 32 bits."""
-    shape = ctx.shape(shape)
-    if isinstance(shape, tuple) and np.prod(shape, dtype=np.float64) < 2**31:
-        size = int(np.prod(shape, dtype=np.int64))
+    sizes = ctx.shape(shape)
+    if isinstance(sizes, tuple) and np.prod(sizes, dtype=np.float64) < 2**31:
+        size = int(np.prod(sizes, dtype=np.int64))
         low = ops.range(ctx.number(0), ctx.number(size), ctx.number(1))
         if len(shape) != 1:
-            low = ctx.reshaped(low, shape)
-        result = ops.cast(low, tf.uint32)
+            low = ctx.reshaped(low, sizes)
+        result = ops.cast(low, dtypes.uint32)
         if not ctx.target.takes_arrays("uint32"):
-            return [ops.cast(ops.raw.ZerosLike(x=low), tf.uint32), result]
+            return [ops.cast(ops.raw.ZerosLike(x=low), dtypes.uint32), result]
         return [ops.raw.ZerosLike(x=result), result]
     if not ctx.takes("FloorDiv", "int64"):
         # If sizes are int32, no array has more elements.
-        low = ops.reshape(ops.range(ops.reduce_prod(shape)), shape)
-        return [ops.cast(ops.zeros(shape, tf.int32), tf.uint32), ops.cast(low, tf.uint32)]
+        low = ops.reshape(ops.range(ops.reduce_prod(sizes)), sizes)
+        return [
+            ops.cast(ops.zeros(sizes, dtypes.int32), dtypes.uint32),
+            ops.cast(low, dtypes.uint32),
+        ]
     count = ops.reshape(
-        ops.range(ops.reduce_prod(ops.cast(shape, tf.int64)), dtype=tf.int64), shape
+        ops.range(ops.reduce_prod(ops.cast(sizes, dtypes.int64)), dtype=dtypes.int64), sizes
     )
     # Not a shift, which some engine lacks for 64 bits.
     high = count // 2**32
-    return [ops.cast(high, tf.uint32), ops.cast(count, tf.uint32)]
+    return [ops.cast(high, dtypes.uint32), ops.cast(count, dtypes.uint32)]
 
 
 # XLA's default on CPU and GPU is Philox; TensorFlow numbers the algorithms in its own way.
@@ -91,12 +95,12 @@ _TF_ALGORITHM = {0: _PHILOX, 1: _THREEFRY, 2: _PHILOX}
 
 @register("rng_bit_generator", op="XlaRngBitGenerator")
 def _rng_bit_generator(
-    ctx: Context, key: tf.Tensor, *, shape: Shape, dtype: np.dtype, algorithm: Param
-) -> list[tf.Tensor]:
+    ctx: Context, key: Tensor, *, shape: Shape, dtype: np.dtype, algorithm: Param
+) -> list[Tensor]:
     new_state, bits = ops.xla.xla_rng_bit_generator(
         algorithm=_TF_ALGORITHM[int(algorithm)],
         initial_state=_state_of(key),
-        shape=ops.convert_to_tensor(ctx.shape(shape), tf.int32),
+        shape=ops.convert_to_tensor(ctx.shape(shape), dtypes.int32),
         dtype=_drawn_dtype(dtype),
     )
     return [_key_of(new_state, key), ops.cast(bits, dtypes.to_tf(dtype))]
@@ -104,50 +108,46 @@ def _rng_bit_generator(
 
 @register("rng_bit_generator")
 def _rng_bits_without_xla(
-    ctx: Context, key: tf.Tensor, *, shape: Shape, dtype: np.dtype, algorithm: Param
-) -> list[tf.Tensor]:
+    ctx: Context, key: Tensor, *, shape: Shape, dtype: np.dtype, algorithm: Param
+) -> list[Tensor]:
     generate = {_PHILOX: _philox, _THREEFRY: _threefry}[_TF_ALGORITHM[int(algorithm)]]
     state = _state_of(key)
     bits, steps = generate(ctx, state, shape, _drawn_dtype(dtype))
-    new_state = ops.stack([state[0], state[1] + ops.cast(steps, tf.uint64)])
+    new_state = ops.stack([state[0], state[1] + ops.cast(steps, dtypes.uint64)])
     return [_key_of(new_state, key), ops.cast(bits, dtypes.to_tf(dtype))]
 
 
-def _philox(
-    ctx: Context, state: tf.Tensor, shape: Shape, drawn: tf.DType
-) -> tuple[tf.Tensor, tf.Tensor]:
+def _philox(ctx: Context, state: Tensor, shape: Shape, drawn: DType) -> tuple[Tensor, Tensor]:
     """Random bits, and the number of steps of the counter."""
-    size = ops.convert_to_tensor(ctx.shape(shape), tf.int32)
+    size = ops.convert_to_tensor(ctx.shape(shape), dtypes.int32)
     # The high half of the counter is the key, as observed on XLA's CPU backend, bit for bit.
     bits = ops.raw.StatelessRandomUniformFullIntV2(
         shape=size, key=state[:1], counter=ops.stack([state[1], state[0]]), alg=_PHILOX, dtype=drawn
     )
     # Each step of the counter gives 128 bits.
-    return bits, -(-ops.reduce_prod(ops.cast(size, tf.int64)) * drawn.size // 16)
+    return bits, -(-ops.reduce_prod(ops.cast(size, dtypes.int64)) * drawn.size // 16)
 
 
-def _threefry(
-    ctx: Context, state: tf.Tensor, shape: Shape, drawn: tf.DType
-) -> tuple[tf.Tensor, tf.Tensor]:
+def _threefry(ctx: Context, state: Tensor, shape: Shape, drawn: DType) -> tuple[Tensor, Tensor]:
     """Like `_philox`; the order of the counts is as observed on XLA's CPU backend.
 
     A block gives the two halves of 64 bits, or two neighbours along one axis.
     """
-    neighbours = drawn == tf.uint32
+    neighbours = drawn == dtypes.uint32
     outer, size, inner = (
         _around_split_axis(ctx, shape) if neighbours else (1, ctx.dim(math.prod(shape)), 1)
     )
     blocks = (size + 1) // 2 if neighbours else size
     steps = outer * blocks * inner
-    counts = ops.bitcast(state[1] + ops.cast(ops.range(steps), tf.uint64), tf.uint32)
-    keys = ops.bitcast(state[0], tf.uint32)
+    counts = ops.bitcast(state[1] + ops.cast(ops.range(steps), dtypes.uint64), dtypes.uint32)
+    keys = ops.bitcast(state[0], dtypes.uint32)
     operands = (keys[0], keys[1], counts[:, 0], counts[:, 1])
     halves = ctx.function("threefry2x32", _threefry_block, *operands, any_shape=True)
     if neighbours:
         halves = [ops.reshape(half, [outer, blocks, inner]) for half in halves]
         bits = ops.reshape(ops.stack(halves, 2), [outer, 2 * blocks, inner])[:, :size]
     else:
-        bits = ops.bitcast(ops.stack(halves, -1), tf.uint64)
+        bits = ops.bitcast(ops.stack(halves, -1), dtypes.uint64)
     return ctx.reshaped(bits, shape), steps
 
 
@@ -159,8 +159,8 @@ def _around_split_axis(ctx: Context, shape: Shape) -> tuple[Size, Size, Size]:
     sizes = ctx.shape(shape)
     if not isinstance(sizes, tuple):
         even = sizes % 2 == 0
-        keys = ops.where(ops.reduce_any(even), ops.cast(even, tf.int32), sizes)
-        axis = ops.argmax(keys, output_type=tf.int32)
+        keys = ops.where(ops.reduce_any(even), ops.cast(even, dtypes.int32), sizes)
+        axis = ops.argmax(keys, output_type=dtypes.int32)
         places = ops.range(len(shape))
         before, behind = (
             ops.reduce_prod(ops.where(outside, sizes, 1))
@@ -174,34 +174,36 @@ def _around_split_axis(ctx: Context, shape: Shape) -> tuple[Size, Size, Size]:
     return math.prod(sizes[:axis]), sizes[axis], math.prod(sizes[axis + 1 :])
 
 
-def _state_of(key: tf.Tensor) -> tf.Tensor:
-    return key if key.dtype == tf.uint64 else ops.bitcast(ops.reshape(key, [-1, 2]), tf.uint64)
+def _state_of(key: Tensor) -> Tensor:
+    return (
+        key if key.dtype == dtypes.uint64 else ops.bitcast(ops.reshape(key, [-1, 2]), dtypes.uint64)
+    )
 
 
-def _key_of(state: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
-    if like.dtype == tf.uint64:
+def _key_of(state: Tensor, like: Tensor) -> Tensor:
+    if like.dtype == dtypes.uint64:
         return state
-    return ops.reshape(ops.bitcast(state, tf.uint32), like.shape)
+    return ops.reshape(ops.bitcast(state, dtypes.uint32), like.shape)
 
 
-def _drawn_dtype(dtype: np.dtype) -> tf.DType:
+def _drawn_dtype(dtype: np.dtype) -> DType:
     # The bits of a narrow dtype are the low bits of 32.
-    return tf.uint64 if np.dtype(dtype).itemsize == 8 else tf.uint32
+    return dtypes.uint64 if np.dtype(dtype).itemsize == 8 else dtypes.uint32
 
 
 @register("rng_uniform")
-def _rng_uniform(ctx: Context, low: tf.Tensor, high: tf.Tensor, *, shape: Shape) -> tf.Tensor:
+def _rng_uniform(ctx: Context, low: Tensor, high: Tensor, *, shape: Shape) -> Tensor:
     # Like JAX's primitive, this promises only the distribution, not the numbers.
     return ops.uniform(ctx.shape(shape), low, high, dtype=ctx.out)
 
 
 @register("random_wrap", "random_unwrap", "random_clone", takes_keys=True)
-def _same_data(ctx: Context, data: tf.Tensor, *, impl: Param = None) -> tf.Tensor:
+def _same_data(ctx: Context, data: Tensor, *, impl: Param = None) -> Tensor:
     return data
 
 
 @register("random_seed", takes_keys=True)
-def _random_seed(ctx: Context, seeds: tf.Tensor, *, impl: Param) -> tf.Tensor:
+def _random_seed(ctx: Context, seeds: Tensor, *, impl: Param) -> Tensor:
     def seed(seeds: jax.Array) -> jax.Array:
         return _over(impl.seed, seeds.ndim)(seeds)
 
@@ -209,7 +211,7 @@ def _random_seed(ctx: Context, seeds: tf.Tensor, *, impl: Param) -> tf.Tensor:
 
 
 @register("random_bits", takes_keys=True)
-def _random_bits(ctx: Context, key: tf.Tensor, *, bit_width: int, shape: Shape) -> tf.Tensor:
+def _random_bits(ctx: Context, key: Tensor, *, bit_width: int, shape: Shape) -> Tensor:
     impl, rank = _generator(ctx)
 
     def bits(key: jax.Array) -> jax.Array:
@@ -219,7 +221,7 @@ def _random_bits(ctx: Context, key: tf.Tensor, *, bit_width: int, shape: Shape) 
 
 
 @register("random_split", takes_keys=True)
-def _random_split(ctx: Context, key: tf.Tensor, *, shape: Shape) -> tf.Tensor:
+def _random_split(ctx: Context, key: Tensor, *, shape: Shape) -> Tensor:
     impl, rank = _generator(ctx)
 
     def split(key: jax.Array) -> jax.Array:
@@ -229,18 +231,18 @@ def _random_split(ctx: Context, key: tf.Tensor, *, shape: Shape) -> tf.Tensor:
 
 
 @register("random_fold_in", takes_keys=True)
-def _random_fold_in(ctx: Context, key: tf.Tensor, data: tf.Tensor) -> tf.Tensor:
+def _random_fold_in(ctx: Context, key: Tensor, data: Tensor) -> Tensor:
     impl, _ = _generator(ctx)
     fold_in = _over_pairs(impl.fold_in, *(aval.shape for aval in ctx.avals_in))
     return _call_jax(ctx, ("fold_in", impl), fold_in, key, data)
 
 
 @register("random_gamma", takes_keys=True)
-def _random_gamma(ctx: Context, key: tf.Tensor, alpha: tf.Tensor, *, log_space: bool) -> tf.Tensor:
+def _random_gamma(ctx: Context, key: Tensor, alpha: Tensor, *, log_space: bool) -> Tensor:
     aval, alphas = ctx.avals_in
     draw = functools.partial(ctx.eqn.primitive.impl, log_space=log_space, use_vmap=True)
 
-    def body(ctx: Context, key: tf.Tensor, alpha: tf.Tensor) -> list[tf.Tensor]:
+    def body(ctx: Context, key: Tensor, alpha: Tensor) -> list[Tensor]:
         specs = (
             jax.ShapeDtypeStruct(aval.shape, aval.dtype),
             jax.ShapeDtypeStruct(alphas.shape, alphas.dtype),
@@ -292,8 +294,8 @@ def _call_jax(
     ctx: Context,
     key: tuple[Hashable, ...],
     function: Callable[..., jax.Array],
-    *operands: tf.Tensor,
-) -> tf.Tensor:
+    *operands: Tensor,
+) -> Tensor:
     """Calls `function`, a JAX function of the operands' data, as one TensorFlow function."""
     partitionable = ctx.eqn.ctx.threefry_partitionable
     specs = tuple(
@@ -301,7 +303,7 @@ def _call_jax(
         for aval in ctx.avals_in
     )
 
-    def body(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
+    def body(ctx: Context, *operands: Tensor) -> list[Tensor]:
         return ctx.inline(_trace(function, specs, partitionable), *operands)
 
     if not ctx.target.takes_arrays("uint32"):

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 from jax.typing import ArrayLike
@@ -23,7 +22,9 @@ from jax2tf._src.lowering.emit import index_geometry as iw
 from jax2tf._src.lowering.emit import scatter_kernels as kernels
 from jax2tf._src.lowering.emit.index_geometry import Windows, wide
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.util.dtypes import DType
 from jax2tf._src.util.lru import cached
+from jax2tf._src.util.tensors import Tensor
 
 _COMBINERS: dict[str, Callable[..., jax.Array]] = {
     "scatter-add": lax.add,
@@ -37,9 +38,9 @@ _COMBINERS: dict[str, Callable[..., jax.Array]] = {
 @register("scatter", *_COMBINERS)
 def _scatter(
     ctx: Context,
-    operand: tf.Tensor,
-    indices: tf.Tensor,
-    updates: tf.Tensor,
+    operand: Tensor,
+    indices: Tensor,
+    updates: Tensor,
     *,
     dimension_numbers: lax.ScatterDimensionNumbers,
     mode: lax.GatherScatterMode,
@@ -47,7 +48,7 @@ def _scatter(
     unique_indices: bool,
     update_jaxpr: jex_core.Jaxpr | None,
     update_consts: Sequence[ArrayLike],
-) -> tf.Tensor:
+) -> Tensor:
     del indices_are_sorted  # A hint to XLA; it changes no value.
     shape, indices_shape, updates_shape = (aval.shape for aval in ctx.avals_in)
     if 0 in shape or 0 in updates_shape:
@@ -84,7 +85,7 @@ def _scatter(
     return _whole(ctx, result)
 
 
-def _whole(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+def _whole(ctx: Context, x: Tensor) -> Tensor:
     """The tensor, replicated on every device if the graph is spread over a mesh."""
     return x if ctx.target.placement is None else ctx.target.placement.whole(x)
 
@@ -92,7 +93,7 @@ def _whole(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 def _combiner(
     ctx: Context,
     name: str,
-    dtype: tf.DType,
+    dtype: DType,
     jaxpr: jex_core.Jaxpr | None,
     consts: Sequence[ArrayLike],
 ) -> jex_core.ClosedJaxpr | None:
@@ -103,7 +104,7 @@ def _combiner(
 
 
 @cached
-def _named_combiner(name: str, dtype: tf.DType) -> jex_core.ClosedJaxpr:
+def _named_combiner(name: str, dtype: DType) -> jex_core.ClosedJaxpr:
     with jax.enable_x64(True):
         scalar = jax.ShapeDtypeStruct((), dtype.as_numpy_dtype)
         return jax.make_jaxpr(_COMBINERS[name])(scalar, scalar)
@@ -125,13 +126,13 @@ def _writes_directly(windows: Windows) -> bool:
 
 def _write(
     ctx: Context,
-    x: tf.Tensor,
-    starts: tf.Tensor,
-    updates: tf.Tensor,
+    x: Tensor,
+    starts: Tensor,
+    updates: Tensor,
     windows: Windows,
     write: kernels.Write,
     in_bounds: bool,
-) -> tf.Tensor:
+) -> Tensor:
     """A scatter in standard ops: writes rows of the operand, indexed by the varying dimensions."""
     dims = sorted({*windows.aligned, *windows.varying, *windows.partial})
     rest = [d for d in range(len(windows.shape)) if d not in dims]
@@ -164,13 +165,13 @@ def _write(
 
 def _xla_scatter(
     ctx: Context,
-    x: tf.Tensor,
-    starts: tf.Tensor,
-    updates: tf.Tensor,
+    x: Tensor,
+    starts: Tensor,
+    updates: Tensor,
     windows: Windows,
     numbers: lax.ScatterDimensionNumbers,
     combiner: jex_core.ClosedJaxpr | None,
-) -> tf.Tensor:
+) -> Tensor:
     message = xla_data.ScatterDimensionNumbers(
         update_window_dims=numbers.update_window_dims,
         inserted_window_dims=numbers.inserted_window_dims,
@@ -192,8 +193,5 @@ def _xla_scatter(
 
 
 @cached
-def _replacement(dtype: tf.DType) -> Callable[..., tf.Tensor]:
-    scalar = tf.TensorSpec([], dtype)
-    with tf.init_scope():
-        function = tf.function(lambda current, update: update, autograph=False)
-        return function.get_concrete_function(scalar, scalar)
+def _replacement(dtype: DType) -> Callable[..., Tensor]:
+    return ops.computation(lambda current, update: update, [dtype, dtype])

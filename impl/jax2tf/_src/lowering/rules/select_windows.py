@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 from jax.typing import ArrayLike
@@ -31,13 +30,14 @@ from jax2tf._src.lowering.emit.window_folding import (
 )
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Aval, Dim, Param
 
 
 @register("select_and_gather_add")
 def _select_and_gather_add(
-    ctx: Context, tangents: tf.Tensor, operand: tf.Tensor, *, select_prim: Param, **params: Param
-) -> tf.Tensor:
+    ctx: Context, tangents: Tensor, operand: Tensor, *, select_prim: Param, **params: Param
+) -> Tensor:
     """The tangent of the element that `select_prim` selects in each window; 0 for an empty one."""
     window = window_of(**params)
     aval, out_aval = ctx.avals_in[1], ctx.avals_out[0]
@@ -57,8 +57,8 @@ def _select_and_gather_add(
 
 @register("select_and_scatter_add")
 def _select_and_scatter_add(
-    ctx: Context, source: tf.Tensor, operand: tf.Tensor, *, select_prim: Param, **params: Param
-) -> tf.Tensor:
+    ctx: Context, source: Tensor, operand: Tensor, *, select_prim: Param, **params: Param
+) -> Tensor:
     """Adds each source element to the element that `select_prim` selects in its window."""
     source_aval, aval = ctx.avals_in
     window = window_of(**params)
@@ -81,16 +81,16 @@ def _select_and_scatter_add(
 @register("select_and_scatter")
 def _select_and_scatter(
     ctx: Context,
-    operand: tf.Tensor,
-    source: tf.Tensor,
-    init: tf.Tensor,
+    operand: Tensor,
+    source: Tensor,
+    init: Tensor,
     *,
     select_jaxpr: jex_core.Jaxpr,
     select_consts: Sequence[ArrayLike],
     scatter_jaxpr: jex_core.Jaxpr,
     scatter_consts: Sequence[ArrayLike],
     **params: Param,
-) -> tf.Tensor:
+) -> Tensor:
     selected = ctx.closed(select_jaxpr, select_consts)
     scatter = ctx.closed(scatter_jaxpr, scatter_consts)
     shape, source_shape, _ = (aval.shape for aval in ctx.avals_in)
@@ -119,9 +119,7 @@ class _SelectAndScatter:
     shape: Sequence[Dim]
     source_shape: Sequence[Dim]
 
-    def __call__(
-        self, ctx: Context, operand: tf.Tensor, source: tf.Tensor, init: tf.Tensor
-    ) -> tf.Tensor:
+    def __call__(self, ctx: Context, operand: Tensor, source: Tensor, init: Tensor) -> Tensor:
         """The result, in the carrier of its dtype."""
         dtype = dtypes.to_tf(self.select.in_avals[0].dtype)
         use_xla = ctx.wants("XlaSelectAndScatter") and self.shape
@@ -142,16 +140,14 @@ class _SelectAndScatter:
             scatter=ctx.computation(self.scatter, carrier),
         )
 
-    def _by_positions(
-        self, ctx: Context, operand: tf.Tensor, source: tf.Tensor, init: tf.Tensor
-    ) -> tf.Tensor:
+    def _by_positions(self, ctx: Context, operand: Tensor, source: Tensor, init: Tensor) -> Tensor:
         """Finds the position that each window selects, then scatters position by position."""
         choose, combine = on_arrays(ctx, self.select), on_arrays(ctx, self.scatter)
         best, here = (
             candidates_of(ctx, x, self.shape, self.window, self.source_shape)
-            for x in (operand, ops.ones(ctx.shape(self.shape), tf.bool))
+            for x in (operand, ops.ones(ctx.shape(self.shape), dtypes.bool_))
         )
-        value, found, picked = best[0], here[0], ops.zeros(ops.shape(source), tf.int32)
+        value, found, picked = best[0], here[0], ops.zeros(ops.shape(source), dtypes.int32)
         for i in range(1, len(best)):
             (keep,) = choose([value], [best[i]])
             keep = ~here[i] | (found & keep)
@@ -167,7 +163,7 @@ class _SelectAndScatter:
             out = select(ctx, there, combined, out)
         return out
 
-    def _put_apart(self, ctx: Context, x: tf.Tensor, position: Sequence[int]) -> tf.Tensor:
+    def _put_apart(self, ctx: Context, x: Tensor, position: Sequence[int]) -> Tensor:
         """Writes one number of each window to its position in an array of the operand's shape."""
         window = self.window
         starts = [p - low for p, (low, _) in zip(position, window.padding, strict=True)]

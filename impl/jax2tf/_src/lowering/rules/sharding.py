@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 
 import jax
-import tensorflow as tf
 from jax.extend import core as jex_core
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
+from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.mesh.device_programs import OPEN, as_program_of_all, in_parts_p
 from jax2tf._src.lowering.emit.mesh.shardings import (
@@ -28,17 +28,18 @@ from jax2tf._src.lowering.emit.mesh.shardings import (
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.tracing import jaxprs
 from jax2tf._src.tracing.trace import spans_devices
+from jax2tf._src.util.tensors import Tensor
 
 
 @register("sharding_constraint", takes_keys=True)
 def _sharding_constraint(
     ctx: Context,
-    x: tf.Tensor,
+    x: Tensor,
     *,
     sharding: jax.sharding.Sharding,
     unconstrained_dims: Iterable[int],
     **_: object,
-) -> tf.Tensor:
+) -> Tensor:
     if ctx.target.placement is not None and spans_devices(sharding):
         return ctx.target.placement.placed(x, sharding, unconstrained_dims)
     # The layout in memory is left out, because TensorFlow chooses it.
@@ -50,13 +51,13 @@ def _sharding_constraint(
 
 @register("reshard", takes_keys=True)
 def _reshard(
-    ctx: Context, x: tf.Tensor, *, dst_sharding: jax.sharding.Sharding, **_: object
-) -> tf.Tensor:
+    ctx: Context, x: Tensor, *, dst_sharding: jax.sharding.Sharding, **_: object
+) -> Tensor:
     return constrained(ctx, [x], [dst_sharding])[0]
 
 
 @register("shard_map", takes_keys=True)
-def _shard_map(ctx: Context, *operands: tf.Tensor, **_: object) -> list[tf.Tensor]:
+def _shard_map(ctx: Context, *operands: Tensor, **_: object) -> list[Tensor]:
     def make() -> jex_core.ClosedJaxpr:
         specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_in]
         program = as_program_of_all(ctx.eqn, stays_in_parts=ctx.wants("XlaSharding"))
@@ -67,9 +68,9 @@ def _shard_map(ctx: Context, *operands: tf.Tensor, **_: object) -> list[tf.Tenso
 
 @register(in_parts_p, takes_keys=True)
 def _in_parts(
-    ctx: Context, x: tf.Tensor, *, mesh: tuple[tuple[str, int], ...], parts: Sequence[Hashable]
-) -> tf.Tensor:
-    if tf.executing_eagerly():
+    ctx: Context, x: Tensor, *, mesh: tuple[tuple[str, int], ...], parts: Sequence[Hashable]
+) -> Tensor:
+    if ops.executing_eagerly():
         return x
     names, sizes = zip(*mesh, strict=True)
     devices = AbstractMesh(sizes, names, axis_types=(AxisType.Auto,) * len(names))

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable, Sequence
 
 import jax
-import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import ops
@@ -32,35 +32,36 @@ from jax2tf._src.lowering.emit.equation_jaxprs import jaxpr_of
 from jax2tf._src.lowering.emit.special_functions import in_wide_dtype
 from jax2tf._src.lowering.registry import register, register_table
 from jax2tf._src.ops import raw
+from jax2tf._src.util.tensors import Tensor
 
 # Since JAX 0.11.0, igamma agrees with SciPy for an infinite shape parameter.
 _IGAMMA_OF_INFINITY = jax.__version_info__ >= (0, 11, 0)
 
 
-def _digamma(x: tf.Tensor) -> tf.Tensor:
+def _digamma(x: Tensor) -> Tensor:
     result = raw.Digamma(x=x)
     if special_functions.DIGAMMA_HAS_POLE:
         result = ops.where(ops.equal(x, 0), _scalar(-math.inf, x), result)
     return result
 
 
-def _igamma(a: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+def _igamma(a: Tensor, x: Tensor) -> Tensor:
     # At a = 0, JAX uses its series for x < 1, which has no value there.
     return _at_igamma_limits(a, x, raw.Igamma(a=a, x=x), 0.0, 1.0, ops.equal(a, 0) & (x < 1))
 
 
-def _igammac(a: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+def _igammac(a: Tensor, x: Tensor) -> Tensor:
     return _at_igamma_limits(a, x, raw.Igammac(a=a, x=x), 1.0, 0.0)
 
 
 def _at_igamma_limits(
-    a: tf.Tensor,
-    x: tf.Tensor,
-    inside: tf.Tensor,
+    a: Tensor,
+    x: Tensor,
+    inside: Tensor,
     lower: float,
     upper: float,
-    undefined: tf.Tensor | bool = False,
-) -> tf.Tensor:
+    undefined: Tensor | bool = False,
+) -> Tensor:
     """`inside` for positive finite a and x, `lower` and `upper` at the limits, NaN elsewhere."""
     a_infinite, x_infinite = ops.equal(a, math.inf), ops.equal(x, math.inf)
     at_lower = ops.equal(x, 0) | a_infinite
@@ -74,14 +75,14 @@ def _at_igamma_limits(
     return ops.where(undefined, _scalar(math.nan, x), result)
 
 
-def _igamma_grad_a(a: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+def _igamma_grad_a(a: Tensor, x: Tensor) -> Tensor:
     finite = ops.is_finite(a) & ops.is_finite(x)
     nan = _scalar(math.nan, x)
     inside = ops.where(finite & (x >= 0), raw.IgammaGradA(a=a, x=x), nan)
     return ops.where(a > 0, ops.where(ops.equal(x, 0), _scalar(0, x), inside), nan)
 
 
-def _betainc(a: tf.Tensor, b: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+def _betainc(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     """TensorFlow's op for positive finite a and b; else a step at x = 1 or x = 0."""
     step_at_one = ops.equal(a, math.inf) | ops.equal(b, 0)
     step_at_zero = ops.equal(b, math.inf) | ops.equal(a, 0)
@@ -91,7 +92,7 @@ def _betainc(a: tf.Tensor, b: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
     return ops.where(inside & ~(step_at_one & step_at_zero), result, _scalar(math.nan, x))
 
 
-def _scalar(value: float, like: tf.Tensor) -> tf.Tensor:
+def _scalar(value: float, like: Tensor) -> Tensor:
     return ops.constant(value, like.dtype)
 
 
@@ -117,8 +118,10 @@ def _traced(name: str) -> Function:
     return functools.partial(_traced_or_shared, of_floats)
 
 
-def _traced_or_shared(of_floats: Function, ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
-    def body(inner: Context, *variables: tf.Tensor) -> list[tf.Tensor]:
+def _traced_or_shared(
+    of_floats: Callable[..., Sequence[jax.Array]], ctx: Context, *operands: Tensor
+) -> Tensor:
+    def body(inner: Context, *variables: Tensor) -> list[Tensor]:
         jaxpr = ctx.traced("special", lambda: jaxpr_of(ctx.eqn, of_floats, {}))
         return inner.inline(jaxpr, *variables)
 

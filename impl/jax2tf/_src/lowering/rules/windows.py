@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 from jax.typing import ArrayLike
@@ -36,7 +35,9 @@ from jax2tf._src.lowering.emit.window_folding import (
 )
 from jax2tf._src.lowering.emit.window_pooling import pooling
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.util.dtypes import DType
 from jax2tf._src.util.lru import cached
+from jax2tf._src.util.tensors import Computation, Tensor
 from jax2tf._src.util.typing import Param
 
 
@@ -47,18 +48,18 @@ class _Monoid:
     `beats` tests whether numbers are preferred to the identity; a sum has no such test.
     """
 
-    to_xla: Callable[..., tf.Tensor]
+    to_xla: Callable[..., Tensor]
     to_jax: Callable[..., jax.Array]
     identity: Callable[[np.dtype], ArrayLike]
-    beats: Callable[..., tf.Tensor] | None = None
+    beats: Callable[..., Tensor] | None = None
 
 
-def _maximum(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+def _maximum(a: Tensor, b: Tensor) -> Tensor:
     # Not tf.maximum, in which TensorFlow's XLA may lose a NaN.
     return ops.where((a >= b) | (a != a), a, b)
 
 
-def _minimum(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+def _minimum(a: Tensor, b: Tensor) -> Tensor:
     return ops.where((a <= b) | (a != a), a, b)
 
 
@@ -70,7 +71,7 @@ _MONOIDS = {
 
 
 @register(*_MONOIDS)
-def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Param) -> tf.Tensor:
+def _reduce_window_monoid(ctx: Context, x: Tensor, **params: Param) -> Tensor:
     (aval,) = ctx.avals_in
     window = window_of(**params)
     monoid = _MONOIDS[ctx.eqn.primitive.name]
@@ -101,11 +102,11 @@ def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Param) -> tf.Ten
 @register("reduce_window")
 def _reduce_window(
     ctx: Context,
-    *operands: tf.Tensor,
+    *operands: Tensor,
     jaxpr: jex_core.Jaxpr,
     consts: Sequence[ArrayLike],
     **params: Param,
-) -> list[tf.Tensor]:
+) -> list[Tensor]:
     window = window_of(**params)
     closed = ctx.closed(jaxpr, consts)
     n = len(operands) // 2
@@ -128,8 +129,8 @@ def _reduce_window(
 
 
 def _xla_reduce_window(
-    ctx: Context, x: tf.Tensor, init: tf.Tensor, window: Window, computation: jex_core.ClosedJaxpr
-) -> tf.Tensor:
+    ctx: Context, x: Tensor, init: Tensor, window: Window, computation: jex_core.ClosedJaxpr
+) -> Tensor:
     storage = carrier_of(REDUCED_BY_XLA, x.dtype)
     out = ops.xla.xla_reduce_window(
         cast(x, storage),
@@ -145,10 +146,6 @@ def _xla_reduce_window(
 
 
 @cached
-def _computation(
-    function: Callable[..., tf.Tensor], dtype: tf.DType
-) -> tf.types.experimental.ConcreteFunction:
+def _computation(function: Callable[..., Tensor], dtype: DType) -> Computation:
     """A binary TensorFlow op as the computation of XLA's reducing ops."""
-    scalar = tf.TensorSpec([], dtype)
-    with tf.init_scope():
-        return tf.function(function, autograph=False).get_concrete_function(scalar, scalar)
+    return ops.computation(function, [dtype, dtype])

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 
-import tensorflow as tf
-
 from jax2tf._src import ops
+from jax2tf._src.util.tensors import Tensor
 
-Tensors = tuple[tf.Tensor, ...]
+Tensors = tuple[Tensor, ...]
 
 
-def eigh(a: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def eigh(a: Tensor) -> tuple[Tensor, Tensor]:
     """Eigenvalues (real) and eigenvectors of Hermitian matrices, given by their lower triangles.
 
     TensorFlow's op is less exact than LAPACK, and has only single precision where it is compiled. A
@@ -31,7 +30,7 @@ def eigh(a: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     return ops.reduce_sum(ops.real(ops.conj(x) * ops.matmul(a, x)), -2), x
 
 
-def svd(a: tf.Tensor, full_matrices: bool, wide: bool | tf.Tensor) -> Tensors:
+def svd(a: Tensor, full_matrices: bool, wide: bool | Tensor) -> Tensors:
     """U, s and V^H of matrices of any batch shape, as (s, U, V^H).
 
     Args:
@@ -40,7 +39,7 @@ def svd(a: tf.Tensor, full_matrices: bool, wide: bool | tf.Tensor) -> Tensors:
       wide: whether `a` has more columns than rows; a tensor if that is known only at run time.
     """
 
-    def of_wide(a: tf.Tensor) -> Tensors:
+    def of_wide(a: Tensor) -> Tensors:
         s, u, vh = _tall_svd(adjoint(a), full_matrices)
         return s, adjoint(vh), adjoint(u)
 
@@ -62,13 +61,13 @@ def svd(a: tf.Tensor, full_matrices: bool, wide: bool | tf.Tensor) -> Tensors:
     return tuple(ops.cond(wide, wide_branch, tall_branch))
 
 
-def _enlarged(a: tf.Tensor, m: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+def _enlarged(a: Tensor, m: Tensor, n: Tensor) -> Tensor:
     """Appends rows and columns of zeros, to the shape [..., m, n]."""
     below, behind = m - ops.shape(a)[-2], n - ops.shape(a)[-1]
     return ops.pad(a, [[0, 0]] * (a.shape.rank - 2) + [[0, below], [0, behind]])
 
 
-def _tall_svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
+def _tall_svd(a: Tensor, full_matrices: bool) -> Tensors:
     """(s, U, V^H) of matrices with at least as many rows as columns.
 
     TensorFlow's Svd gives approximate right singular vectors; compiled, it has no complex numbers,
@@ -88,7 +87,7 @@ def _tall_svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
     return s, q, vh
 
 
-def _right_vectors(a: tf.Tensor) -> tf.Tensor:
+def _right_vectors(a: Tensor) -> Tensor:
     """Approximate right singular vectors of matrices with at least as many rows as columns.
 
     The n largest eigenvalues of [[0, R], [R^H, 0]] are the singular values, and their eigenvectors
@@ -99,13 +98,13 @@ def _right_vectors(a: tf.Tensor) -> tf.Tensor:
     return ops.qr(ops.reverse(vectors[..., n:, n:], [-1]))[0]
 
 
-def _jordan_wielandt(r: tf.Tensor) -> tf.Tensor:
+def _jordan_wielandt(r: Tensor) -> Tensor:
     zero = ops.zeros_like(r)
     upper, lower = ops.concat([zero, r], -1), ops.concat([adjoint(r), zero], -1)
     return ops.concat([upper, lower], -2)
 
 
-def _corrected(x: tf.Tensor, inner: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+def _corrected(x: Tensor, inner: Tensor, values: Tensor) -> Tensor:
     """Corrects orthonormal `x` to eigenvectors; `inner` is the matrix in the basis `x`."""
     gap = values[..., None, :] - values[..., :, None]
     gap = ops.cast(ops.where(ops.equal(gap, 0), ops.ones_like(gap) * math.inf, gap), x.dtype)
@@ -118,11 +117,11 @@ def _corrected(x: tf.Tensor, inner: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     return q * ops.sign(diagonal)[..., None, :] if not x.dtype.is_complex else q
 
 
-def nan_like(x: tf.Tensor) -> tf.Tensor:
+def nan_like(x: Tensor) -> Tensor:
     """A scalar NaN of the dtype of `x`, in both parts if it is complex."""
     nan = float("nan")
     return ops.constant(complex(nan, nan) if x.dtype.is_complex else nan, x.dtype)
 
 
-def adjoint(a: tf.Tensor) -> tf.Tensor:
+def adjoint(a: Tensor) -> Tensor:
     return ops.matrix_transpose(a, conjugate=a.dtype.is_complex)

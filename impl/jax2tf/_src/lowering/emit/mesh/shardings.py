@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import jax
-import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
@@ -14,6 +13,7 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.tracing import traits
 from jax2tf._src.tracing.primitives import shard_map_p
 from jax2tf._src.tracing.trace import Trace, is_sharded, spans_devices
+from jax2tf._src.util.tensors import Tensor
 
 
 def is_partitioned(trace: Trace) -> bool:
@@ -28,8 +28,8 @@ def is_partitioned(trace: Trace) -> bool:
 
 
 def constrained(
-    ctx: Context, values: Sequence[tf.Tensor], shardings: Sequence[jax.sharding.Sharding]
-) -> list[tf.Tensor]:
+    ctx: Context, values: Sequence[Tensor], shardings: Sequence[jax.sharding.Sharding]
+) -> list[Tensor]:
     """Applies a sharding to each value; an unspecified sharding changes nothing."""
     placement = ctx.target.placement
     if placement is not None:
@@ -58,8 +58,8 @@ def device_count(trace: Trace) -> int:
 
 
 def with_sharding(
-    x: tf.Tensor, sharding: jax.sharding.Sharding, unconstrained_dims: Iterable[int] = ()
-) -> tf.Tensor:
+    x: Tensor, sharding: jax.sharding.Sharding, unconstrained_dims: Iterable[int] = ()
+) -> Tensor:
     # A key has additional dimensions after the logical ones; they are not split.
     proto = compat.jitted.hlo_sharding(sharding, x.shape.rank)
     return compat.xla.xla_sharding(x, proto, sorted(unconstrained_dims))

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
-import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
@@ -28,6 +27,8 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.passes.idioms.view import Frame, Path, Value, find
 from jax2tf._src.ops import raw
 from jax2tf._src.tracing.jaxprs import Scan, variables
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Atom, Param, aval_of
 
 OP = "BlockLSTMV2"
@@ -37,7 +38,7 @@ _GATES = "ifgo"
 
 
 # Returns the tensor of a variable that is the same in all steps, or of a number.
-Read: TypeAlias = Callable[[jex_core.Var | np.ndarray], tf.Tensor]
+Read: TypeAlias = Callable[[jex_core.Var | np.ndarray], Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Part:
         first = self.columns[0] if self.columns else 0
         return dataclasses.replace(self, columns=(first + columns[0], first + columns[1]))
 
-    def tensor(self, read: Read) -> tf.Tensor:
+    def tensor(self, read: Read) -> Tensor:
         """Returns the matrix or the row as a tensor; a number stays a scalar."""
         x = read(self.atom)
         if not x.shape.rank:
@@ -105,7 +106,7 @@ class Cell:
     invariant: list[jex_core.JaxprEqn]
 
 
-def lstm(ctx: Context, *operands: tf.Tensor, cell: Cell) -> list[tf.Tensor]:
+def lstm(ctx: Context, *operands: Tensor, cell: Cell) -> list[Tensor]:
     """The rule of a scan that computes an LSTM."""
     scan = Scan.of(ctx.eqn)
     consts, carry, (x,) = scan.split(operands)
@@ -115,7 +116,7 @@ def lstm(ctx: Context, *operands: tf.Tensor, cell: Cell) -> list[tf.Tensor]:
         x = ops.reverse(x, [0])
     unused = ops.zeros([bias.shape[0] // 4], x.dtype)
     states = raw.BlockLSTMV2(
-        seq_len_max=ops.cast(ops.shape(x)[0], tf.int64),
+        seq_len_max=ops.cast(ops.shape(x)[0], dtypes.int64),
         x=x,
         cs_prev=c,
         h_prev=h,
@@ -133,7 +134,7 @@ def lstm(ctx: Context, *operands: tf.Tensor, cell: Cell) -> list[tf.Tensor]:
     return [*last, *[steps] * (len(ctx.eqn.outvars) - scan.n_carry)]
 
 
-def _weights(ctx: Context, cell: Cell, consts: Sequence[tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
+def _weights(ctx: Context, cell: Cell, consts: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """Returns the matrix of x above the matrix of h, and the bias; the gates are side by side."""
     gates = [cell.gates[name] for name in _GATES]
     read = _reader(ctx, cell, consts)
@@ -144,7 +145,7 @@ def _weights(ctx: Context, cell: Cell, consts: Sequence[tf.Tensor]) -> tuple[tf.
     return weights, ops.concat(bias, 0)
 
 
-def _reader(ctx: Context, cell: Cell, consts: Sequence[tf.Tensor]) -> Read:
+def _reader(ctx: Context, cell: Cell, consts: Sequence[Tensor]) -> Read:
     """Computes the values that are the same in all steps; they are computed once."""
     closed = Scan.of(ctx.eqn).body
     body = closed.jaxpr
@@ -159,7 +160,7 @@ def _reader(ctx: Context, cell: Cell, consts: Sequence[tf.Tensor]) -> Read:
     return lambda atom: ctx.constant(atom) if isinstance(atom, np.ndarray) else known[atom]
 
 
-def _sum(parts: Sequence[Part], read: Read, *more: tf.Tensor) -> tf.Tensor:
+def _sum(parts: Sequence[Part], read: Read, *more: Tensor) -> Tensor:
     return functools.reduce(lambda x, y: x + y, [*(part.tensor(read) for part in parts), *more])
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import dims, ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.passes.idioms.matching import Match
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Aval, Param, Shape
 
 
@@ -40,8 +40,8 @@ def are_multiplied(images: Aval, *, shape: Shape) -> bool:
     )
 
 
-def resize(op: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
-    def rule(ctx: Context, images: tf.Tensor, shape: Shape) -> tf.Tensor:
+def resize(op: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def rule(ctx: Context, images: Tensor, shape: Shape) -> Tensor:
         return op(images=images, size=ctx.vector(shape[1:3]), half_pixel_centers=True)
 
     return rule
@@ -59,13 +59,13 @@ def change_in_size(images: Aval, *, shape: Shape) -> bool:
     )
 
 
-def resize_by_products(method: str, antialias: bool) -> Callable[..., tf.Tensor]:
+def resize_by_products(method: str, antialias: bool) -> Callable[..., Tensor]:
     def weights(old: int, new: int) -> np.ndarray:
         """Returns the weight of each old place in each new one, by resizing an identity matrix."""
         with jax.ensure_compile_time_eval():
             return np.asarray(jax.image.resize(np.eye(old), (new, old), method, antialias))
 
-    def rule(ctx: Context, images: tf.Tensor, shape: Shape) -> tf.Tensor:
+    def rule(ctx: Context, images: Tensor, shape: Shape) -> Tensor:
         height, width = (
             weights(old, new).astype(images.dtype.as_numpy_dtype)
             for old, new in zip(images.shape[1:3], shape[1:3], strict=True)

@@ -10,7 +10,6 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import tensorflow as tf
 from jax import lax
 from jax.typing import ArrayLike
 
@@ -22,6 +21,8 @@ from jax2tf._src.lowering.passes.idioms import resizing
 from jax2tf._src.lowering.passes.idioms.matching import Match
 from jax2tf._src.lowering.registry import Lowered
 from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Aval, Dim, Param
 
 _FLOAT32 = ("float32",)
@@ -83,28 +84,28 @@ class Idiom:
     if_finite: bool = False
 
 
-def _of_operand(function: Callable[[tf.Tensor], tf.Tensor]) -> Callable[..., tf.Tensor]:
-    def rule(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+def _of_operand(function: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
+    def rule(ctx: Context, x: Tensor) -> Tensor:
         del ctx
         return function(x)
 
     return rule
 
 
-def _first(ctx: Context, *tensors: tf.Tensor) -> tf.Tensor:
+def _first(ctx: Context, *tensors: Tensor) -> Tensor:
     del ctx
     return tensors[0]
 
 
-def _leaky_relu(ctx: Context, x: tf.Tensor, negative_slope: np.ndarray) -> tf.Tensor:
+def _leaky_relu(ctx: Context, x: Tensor, negative_slope: np.ndarray) -> Tensor:
     return ops.leaky_relu(x, float(negative_slope))
 
 
-def _relu(function: Callable[[tf.Tensor], tf.Tensor]) -> Callable[..., tf.Tensor]:
+def _relu(function: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
     return lambda ctx, x: function(before_relu(ctx, x))
 
 
-def _hard_swish(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+def _hard_swish(ctx: Context, x: Tensor) -> Tensor:
     return x * (ops.relu6(x + 3.0) / 6.0)
 
 
@@ -113,7 +114,7 @@ def _softmax_by_hand(x: jax.Array) -> jax.Array:
     return powers / jnp.sum(powers, -1, keepdims=True)
 
 
-def _softmax(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+def _softmax(ctx: Context, x: Tensor) -> Tensor:
     shares = ops.softmax(x)
     if ctx.target.assume_finite or not ctx.has(Quirk.NAN_IN_PARTS_OF_SOFTMAX):
         return shares
@@ -162,11 +163,11 @@ def _masked_softmaxes() -> list[Idiom]:
 
 def _masked_softmax(
     ctx: Context,
-    x: tf.Tensor,
-    mask: tf.Tensor,
+    x: Tensor,
+    mask: Tensor,
     floor: np.ndarray,
     masked: Callable[..., jax.Array],
-) -> tf.Tensor:
+) -> Tensor:
     hides = masked in (_hidden, _hidden_by_sum)
     if floor < _OF_MASKS:
         # A number like -1e9 would stretch the quantised range: all scores would be one integer.
@@ -185,14 +186,14 @@ def _gelu_by_erf_of_product(x: jax.Array) -> jax.Array:
     return 0.5 * x * (1.0 + lax.erf(x * math.sqrt(0.5)))
 
 
-def _gelu(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+def _gelu(ctx: Context, x: Tensor) -> Tensor:
     # Form: as_it_is_fused.
     if ctx.wants("erf"):
         return 0.5 * x * (1.0 + ops.erf(x * math.sqrt(0.5)))
     return ops.gelu(x)
 
 
-def _gelu_by_tanh(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+def _gelu_by_tanh(ctx: Context, x: Tensor) -> Tensor:
     if x.shape.rank == 0 and ctx.has(Quirk.NO_GELU_OF_SCALAR):
         return ops.squeeze(_gelu_by_tanh(ctx, ops.expand_dims(x, 0)), [0])
     return ops.gelu(x, approximate=True)
@@ -202,14 +203,14 @@ def _axes_of_sum(found: Match) -> dict[str, Param]:
     return {"axis": found.params(lax.reduce_sum_p)["axes"]}
 
 
-def _mean(ctx: Context, x: tf.Tensor, axis: Sequence[int], keepdims: bool) -> tf.Tensor:
+def _mean(ctx: Context, x: Tensor, axis: Sequence[int], keepdims: bool) -> Tensor:
     if any(x.shape[a] == 0 for a in axis):
         # Some engines return 0 for the mean of no elements.
         return ops.reduce_sum(x, axis, keepdims) * ops.constant(math.nan, x.dtype)
     return ops.raw.Mean(input=x, axis=ctx.vector(axis), keep_dims=keepdims)
 
 
-def _variance(ctx: Context, x: tf.Tensor, axis: Sequence[int], keepdims: bool) -> tf.Tensor:
+def _variance(ctx: Context, x: Tensor, axis: Sequence[int], keepdims: bool) -> Tensor:
     mean = _mean(ctx, x, axis, True)
     return _mean(ctx, ops.squared_difference(x, mean), axis, keepdims)
 
@@ -236,7 +237,7 @@ def _reshaped(x: jax.Array) -> jax.Array:
     return x.reshape(*x.shape, 1)
 
 
-def _layer_norm(ctx: Context, x: tf.Tensor, *scale: tf.Tensor, epsilon: np.ndarray) -> tf.Tensor:
+def _layer_norm(ctx: Context, x: Tensor, *scale: Tensor, epsilon: np.ndarray) -> Tensor:
     # Form: as_it_is_fused, with a power, and a quotient by a root.
     last = ctx.vector([x.shape.rank - 1])
     centered = x - ops.raw.Mean(input=x, axis=last, keep_dims=True)
@@ -245,9 +246,7 @@ def _layer_norm(ctx: Context, x: tf.Tensor, *scale: tf.Tensor, epsilon: np.ndarr
     return standardized * ops.reshape(scale[0], [-1]) if scale else standardized
 
 
-def _batch_norm(
-    ctx: Context, x: tf.Tensor, mean: tf.Tensor, scale: tf.Tensor, offset: tf.Tensor
-) -> tf.Tensor:
+def _batch_norm(ctx: Context, x: Tensor, mean: Tensor, scale: Tensor, offset: Tensor) -> Tensor:
     # Engines merge a product and a sum into the weights and bias of the convolution before it.
     del ctx
     return x * scale + (offset - mean * scale)
@@ -255,23 +254,23 @@ def _batch_norm(
 
 def _batch_norm_by_factors(
     ctx: Context,
-    x: tf.Tensor,
-    mean: tf.Tensor,
-    factor: tf.Tensor,
-    scale: tf.Tensor,
-    offset: tf.Tensor,
-) -> tf.Tensor:
+    x: Tensor,
+    mean: Tensor,
+    factor: Tensor,
+    scale: Tensor,
+    offset: Tensor,
+) -> Tensor:
     return _batch_norm(ctx, x, mean, factor * scale, offset)
 
 
 def _batch_norm_by_root(
     ctx: Context,
-    x: tf.Tensor,
-    mean: tf.Tensor,
-    root: tf.Tensor,
-    scale: tf.Tensor,
-    offset: tf.Tensor,
-) -> tf.Tensor:
+    x: Tensor,
+    mean: Tensor,
+    root: Tensor,
+    scale: Tensor,
+    offset: Tensor,
+) -> Tensor:
     return _batch_norm(ctx, x, mean, scale / root, offset)
 
 
@@ -283,8 +282,8 @@ def _classes(found: Match) -> dict[str, Param]:
     }
 
 
-def _one_hot(ctx: Context, x: tf.Tensor, num_classes: Dim, dtype: np.dtype) -> tf.Tensor:
-    return ops.one_hot(x, ctx.dim(num_classes), dtype=tf.as_dtype(dtype))
+def _one_hot(ctx: Context, x: Tensor, num_classes: Dim, dtype: np.dtype) -> Tensor:
+    return ops.one_hot(x, ctx.dim(num_classes), dtype=dtypes.to_tf(dtype))
 
 
 def _by_axis(
@@ -311,9 +310,7 @@ def _update_of_slice(operand: jax.Array, update: jax.Array, *starts: jax.Array) 
     return lax.dynamic_update_slice_p.bind(operand, update, *starts)
 
 
-def _dynamic_update_slice(
-    ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
-) -> tf.Tensor:
+def _dynamic_update_slice(ctx: Context, operand: Tensor, update: Tensor, *starts: Tensor) -> Tensor:
     del ctx
     # The op keeps the slice inside the operand, as JAX does.
     return ops.xla.xla_dynamic_update_slice(operand, update, as_one_index(starts))

@@ -13,7 +13,6 @@ import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
@@ -38,12 +37,15 @@ from jax2tf._src.lowering.passes.legalize import (
     reduce_precision,
     special_functions,
 )
+from jax2tf._src.lowering.registry import Lowered
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.dtypes import DType
 from jax2tf._src.util.lru import cached
+from jax2tf._src.util.tensors import Tensor
 
-LoweringRule = Callable[..., tf.Tensor]
+LoweringRule = Callable[..., Lowered]
 RuleOf = Callable[[jex_core.JaxprEqn, Target], LoweringRule | None]
 
 
@@ -186,8 +188,8 @@ def _traced(
     function: emulated_dtypes.Function,
     carriers: Mapping[str, str],
     ctx: Context,
-    *operands: tf.Tensor,
-) -> tf.Tensor:
+    *operands: Tensor,
+) -> Lowered:
     """Traces and lowers a JAX function of the operands, each of which has its carrier dtype."""
     eqn = ctx.eqn
     jaxpr = ctx.traced("legalized", lambda: jaxpr_of(eqn, function, carriers))
@@ -201,15 +203,15 @@ def _traced(
     return results if eqn.primitive.multiple_results else results[0]
 
 
-def _to_carrier(ctx: Context, x: tf.Tensor, carriers: Mapping[str, str]) -> tf.Tensor:
+def _to_carrier(ctx: Context, x: Tensor, carriers: Mapping[str, str]) -> Tensor:
     """Casts `x` to its carrier dtype, or returns the tensor of that dtype from which x was cast."""
-    carrier = tf.as_dtype(carriers.get(x.dtype.name, x.dtype.name))
+    carrier = dtypes.DTYPES[carriers.get(x.dtype.name, x.dtype.name)]
     if carrier == x.dtype:
         return x
-    if tf.executing_eagerly():
+    if ops.executing_eagerly():
         return _cast(ctx, x, carrier)
     if x.op.type == "Const":
-        return ops.constant(tf.get_static_value(x).astype(carrier.as_numpy_dtype))
+        return ops.constant(ops.get_static_value(x).astype(carrier.as_numpy_dtype))
     if x.op.type in ("Bitcast", "Cast") and carrier.size == x.dtype.size:
         (before,) = x.op.inputs
         if before.dtype == carrier:
@@ -217,7 +219,7 @@ def _to_carrier(ctx: Context, x: tf.Tensor, carriers: Mapping[str, str]) -> tf.T
     return _cast(ctx, x, carrier)
 
 
-def _cast(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+def _cast(ctx: Context, x: Tensor, dtype: DType) -> Tensor:
     """Casts `x`. If the converter moves Casts, integers of the same size are cast by Bitcast."""
     are_integers = x.dtype.is_integer and dtype.is_integer
     is_same_size = are_integers and x.dtype.size == dtype.size and x.dtype != dtype

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import ops
@@ -18,9 +17,11 @@ from jax2tf._src.lowering.emit.known_values import known_value
 from jax2tf._src.ops import raw
 from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import by_primitive
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import aval_of
 
-Rule = Callable[..., tf.Tensor]
+Rule = Callable[..., Tensor]
 
 _BITS = 32
 _LEAST = -(2**31)
@@ -49,7 +50,7 @@ def _lacks(ctx: Context, op: str) -> bool:
     return not ctx.takes(op, "int32")
 
 
-def _and(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _and(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
     for mask, other in ((known_value(x), y), (known_value(y), x)):
         kept = None if mask is None or mask.size != 1 else int(mask.item())
         if kept is not None and kept >= 0 and not kept & (kept + 1):
@@ -63,24 +64,22 @@ def _and(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return (x_half + y_half) - raw.BitwiseXor(x=x_half, y=y_half) + lowest
 
 
-def _or(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _or(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
     if _lacks(ctx, "BitwiseXor"):
         return _looked_up(ctx, np.bitwise_or, x, y)
     return x + y - _and(ctx, x, y)
 
 
-def _xor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _xor(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
     return _looked_up(ctx, np.bitwise_xor, x, y)
 
 
-def _not(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+def _not(ctx: Context, x: Tensor) -> Tensor:
     # The constant is a vector; see the quirk "exchanges_constant_and_transpose".
     return (np.full(1, -1, np.int32) if x.shape.rank else np.int32(-1)) - x
 
 
-def _looked_up(
-    ctx: Context, function: Callable[..., np.ndarray], x: tf.Tensor, y: tf.Tensor
-) -> tf.Tensor:
+def _looked_up(ctx: Context, function: Callable[..., np.ndarray], x: Tensor, y: Tensor) -> Tensor:
     """Computes a function of bits, four at a time, from a table of all pairs."""
     of_x, of_y = (_nibbles(v) for v in (x, y))
     numbers = np.arange(16, dtype=np.int32)
@@ -88,44 +87,44 @@ def _looked_up(
     return ops.reduce_sum(ops.gather(table, of_x * 16 + of_y) * _NIBBLES, -1)
 
 
-def _nibbles(x: tf.Tensor) -> tf.Tensor:
+def _nibbles(x: Tensor) -> Tensor:
     """Splits `x` into groups of four bits, from the lowest, in a new last dimension."""
     shifted = raw.FloorDiv(x=x[..., None], y=ops.constant(_NIBBLES))
     return shifted - raw.FloorDiv(x=shifted, y=ops.constant(16)) * 16
 
 
-def _right(ctx: Context, x: tf.Tensor, distance: int) -> tf.Tensor:
+def _right(ctx: Context, x: Tensor, distance: int) -> Tensor:
     """Shifts to the right by a known distance, filling with the sign."""
     if not distance:
         return x
     if not _lacks(ctx, "RightShift"):
         return raw.RightShift(x=x, y=ops.constant(min(distance, _BITS - 1)))
     if distance >= _BITS - 1:
-        return -ops.cast(x < 0, tf.int32)
+        return -ops.cast(x < 0, dtypes.int32)
     return raw.FloorDiv(x=x, y=ops.constant(2**distance))
 
 
-def _known_distance(distance: tf.Tensor) -> int | None:
+def _known_distance(distance: Tensor) -> int | None:
     value = known_value(distance)
     if value is None or value.size != 1:
         return None
     return int(value.item()) if 0 <= value.item() < _BITS else _BITS
 
 
-def _within(distance: tf.Tensor) -> tf.Tensor:
+def _within(distance: Tensor) -> Tensor:
     """Returns the distance of a shift, or 32 if it is larger or negative."""
     within = ops.minimum(distance, _BITS)
     return ops.where(within < 0, _BITS, within)
 
 
-def _shift_left(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+def _shift_left(ctx: Context, x: Tensor, distance: Tensor) -> Tensor:
     known = _known_distance(distance)
     if known is not None:
         return _shaped(ctx, x) * _POWERS[known]
     return x * ops.gather(ops.constant(_POWERS), _within(distance))
 
 
-def _shift_right_arithmetic(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+def _shift_right_arithmetic(ctx: Context, x: Tensor, distance: Tensor) -> Tensor:
     known = _known_distance(distance)
     if known is not None:
         return _right(ctx, _shaped(ctx, x), known)
@@ -137,7 +136,7 @@ def _shift_right_arithmetic(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> 
     return ops.where(within > 30, _right(ctx, x, _BITS - 1), by_divisor)
 
 
-def _shift_right_logical(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+def _shift_right_logical(ctx: Context, x: Tensor, distance: Tensor) -> Tensor:
     known = _known_distance(distance)
     if known is not None:
         x = _shaped(ctx, x)
@@ -145,33 +144,33 @@ def _shift_right_logical(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.
             return x if not known else ops.zeros_like(x)
         if not _lacks(ctx, "BitwiseAnd"):
             return _masked(_right(ctx, x, known), int(_LOWEST[known]))
-        return _right(ctx, x, known) + ops.cast(x < 0, tf.int32) * _FILLS[known]
+        return _right(ctx, x, known) + ops.cast(x < 0, dtypes.int32) * _FILLS[known]
     within = _within(distance)
     signed = _shift_right_arithmetic(ctx, x, distance)
     if not _lacks(ctx, "BitwiseAnd"):
         return raw.BitwiseAnd(x=signed, y=ops.gather(ops.constant(_LOWEST), within))
     fill = ops.gather(ops.constant(np.append(_FILLS, np.int32(0))), within)
-    filled = signed + ops.cast(x < 0, tf.int32) * fill
+    filled = signed + ops.cast(x < 0, dtypes.int32) * fill
     return ops.where(ops.equal(within, _BITS), 0, filled)
 
 
-def _shaped(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+def _shaped(ctx: Context, x: Tensor) -> Tensor:
     """Broadcasts a scalar first operand to the result's shape, if the distances are an array."""
     shape = ctx.avals_out[0].shape
     return x if x.shape.rank == len(shape) else ops.broadcast_to(x, ctx.shape(shape))
 
 
-def _population_count(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+def _population_count(ctx: Context, x: Tensor) -> Tensor:
     """Counts bits by Legendre's formula: x minus the sum of x // 2, x // 4, x // 8, ..."""
     if _has_logic(ctx):
         return _ones(x)
-    negative = ops.cast(x < 0, tf.int32)
+    negative = ops.cast(x < 0, dtypes.int32)
     size = x + negative * np.int32(_LEAST)
     divisors = ops.constant(_POWERS[1:31])
     return size - ops.reduce_sum(raw.FloorDiv(x=size[..., None], y=divisors), -1) + negative
 
 
-def _count_leading_zeros(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+def _count_leading_zeros(ctx: Context, x: Tensor) -> Tensor:
     """Returns 32 minus the number of powers of two up to x. Comparisons with them might round."""
     if _has_logic(ctx):
         for distance in (1, 2, 4, 8, 16):
@@ -185,7 +184,7 @@ def _has_logic(ctx: Context) -> bool:
     return not any(_lacks(ctx, op) for op in ("BitwiseAnd", "BitwiseOr", "RightShift"))
 
 
-def _ones(x: tf.Tensor) -> tf.Tensor:
+def _ones(x: Tensor) -> Tensor:
     """Counts the set bits of pairs, of four, of eight; a product adds the counts of the bytes.
 
     H. S. Warren, Hacker's Delight (2nd edition), section 5-1.
@@ -196,11 +195,11 @@ def _ones(x: tf.Tensor) -> tf.Tensor:
     return _shifted(x * np.int32(0x01010101), 24)
 
 
-def _shifted(x: tf.Tensor, distance: int) -> tf.Tensor:
+def _shifted(x: Tensor, distance: int) -> Tensor:
     return raw.RightShift(x=x, y=ops.constant(distance))
 
 
-def _masked(x: tf.Tensor, mask: int) -> tf.Tensor:
+def _masked(x: Tensor, mask: int) -> Tensor:
     return raw.BitwiseAnd(x=x, y=ops.constant(mask))
 
 

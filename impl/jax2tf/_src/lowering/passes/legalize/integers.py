@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
@@ -24,10 +23,11 @@ from jax2tf._src.ops import raw
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import by_primitive, named
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import aval_of
 
 Function = Callable[..., Sequence[jax.Array]]
-Rule = Callable[..., tf.Tensor]
+Rule = Callable[..., Tensor]
 
 _MULHI = named("mulhi")
 _LEAST = np.int32(-(2**31))
@@ -172,8 +172,8 @@ def _cut(x: jax.Array) -> jax.Array:
 _FUNCTIONS: dict[str, Function] = {"int32": _division, "uint32": _unsigned_division}
 
 
-def _equality(op: Callable[..., tf.Tensor]) -> Rule:
-    def rule(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _equality(op: Callable[..., Tensor]) -> Rule:
+    def rule(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
         if _is_exact(x) or _is_exact(y):
             return op(x=x, y=y)
         return op(x=x - y, y=ops.constant(0))
@@ -181,10 +181,10 @@ def _equality(op: Callable[..., tf.Tensor]) -> Rule:
     return rule
 
 
-def _order(op: Callable[..., tf.Tensor], of_rest: Callable[..., tf.Tensor], smaller: int) -> Rule:
+def _order(op: Callable[..., Tensor], of_rest: Callable[..., Tensor], smaller: int) -> Rule:
     """Returns the rule that compares max(x, y) - x, or max(x, y) - y, with zero."""
 
-    def rule(ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
+    def rule(ctx: Context, *operands: Tensor) -> Tensor:
         x, y = operands
         if _is_exact(x) or _is_exact(y):
             return op(x=x, y=y)
@@ -194,7 +194,7 @@ def _order(op: Callable[..., tf.Tensor], of_rest: Callable[..., tf.Tensor], smal
     return rule
 
 
-def _is_exact(x: tf.Tensor) -> bool:
+def _is_exact(x: Tensor) -> bool:
     """Whether x is a constant whose values float32 distinguishes from all other integers."""
     value = known_value(x)
     return value is not None and bool((np.abs(value.astype(np.int64)) < _EXACT_BELOW).all())
