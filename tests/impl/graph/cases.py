@@ -98,6 +98,7 @@ for x in SHAPES:
     case("Betainc", x, x, S())
     case("SelectV2", _typed(x, "bool"), S(1), S())
     case("SelectV2", S(dtype="bool"), x, x)
+    case("ClipByValue", x, S(), S())
     case("ApproximateEqual", x, x)
 case("Const", value=np.ones((2, 3), F), dtype=np.dtype(F))
 case("Placeholder", dtype=np.dtype(F), shape=(2, None))

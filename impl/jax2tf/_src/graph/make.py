@@ -160,11 +160,9 @@ def _fold(node: Node) -> None:
         node.op, node.inputs = "Const", []
         node.attributes = {"value": array, "dtype": array.dtype}
         return
-    fold(Graph("", [], [], [node]))
+    fold(node)
     if node.op == "Const":
-        array = node.attributes["value"]
-        node.attributes = {"value": array, "dtype": array.dtype}
-        result.shape = array.shape
+        node.attributes = {"value": node.attributes["value"], "dtype": result.dtype}
 
 
 @contextlib.contextmanager

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jax2tf._src.graph.folding import fold
 from jax2tf._src.graph.graph import Graph, graphs_in
+from jax2tf._src.graph.inference import infer_node
 from jax2tf._src.graph.pruning import prune
-from jax2tf._src.graph.shapes import infer, take
 
 
 def simplify(graph: Graph) -> None:
@@ -17,9 +17,7 @@ def simplify(graph: Graph) -> None:
 def _compute(graph: Graph) -> None:
     """Finds shapes and values, each of which may lead to others."""
     for node in graph.nodes:
+        infer_node(node, keeps=True)
         for inner in graphs_in(node):
-            for argument, given in zip(inner.inputs, node.inputs, strict=False):
-                take(argument, given.shape)
             _compute(inner)
-        infer(node)
         fold(node)

@@ -95,9 +95,10 @@ def result_dtypes(op: str, attributes: Mapping[str, PyTree]) -> list[np.dtype | 
     return dtypes
 
 
+@cached
 def known_ops() -> Sequence[str]:
     """The ops whose shapes are known."""
-    return sorted(_table())
+    return tuple(sorted(_table()))
 
 
 @cached

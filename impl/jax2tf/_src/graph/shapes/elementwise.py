@@ -47,7 +47,7 @@ def _each(use: Use) -> list[Shape]:
     *("Atan2", "Complex", "Igamma", "IgammaGradA", "Igammac", "NextAfter"),
     *("Xdivy", "Xlog1py", "Xlogy", "Zeta"),
     # Choices, whose condition is broadcast too.
-    *("LogicalAnd", "LogicalOr", "SelectV2"),
+    *("ClipByValue", "LogicalAnd", "LogicalOr", "SelectV2"),
     *("Greater", "GreaterEqual", "Less", "LessEqual"),
 )
 def _broadcast(use: Use) -> Shape:
@@ -57,7 +57,7 @@ def _broadcast(use: Use) -> Shape:
 @gives("Equal", "NotEqual")
 def _equal(use: Use) -> Shape:
     """Without `incompatible_shape_error` arrays that cannot be broadcast give one False."""
-    if use.attributes["incompatible_shape_error"]:
+    if use.attributes.get("incompatible_shape_error", True):
         return _broadcast(use)
     a, b = use.shape(0), use.shape(1)
     if not all(isinstance(size, int) for size in (*a, *b)):
