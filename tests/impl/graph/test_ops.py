@@ -15,6 +15,7 @@ from jax2tf._src.graph.graph import Tensor
 from jax2tf._src.graph.make import making
 from jax2tf._src.graph.symbols import Symbol
 from jax2tf._src.util import dtypes
+from tests.impl.graph.harness_graphs import knows
 
 X, Y, OPEN = (2, 3, 4), (2, 3, 4), (None, 3, 4)
 
@@ -33,12 +34,12 @@ CALLS: dict[str, Any] = {
     },
     **{
         f"{name} of numbers": lambda o, t, name=name: getattr(o, name)(t.x, 2.5)
-        for name in ("add", "equal", "less", "less_equal", "maximum", "minimum", "not_equal")
+        for name in ("add", "equal", "less", "maximum", "minimum", "not_equal")
     },
     **{
         name: lambda o, t, name=name: getattr(o, name)(t.x, t.y)
         for name in (
-            *("add", "equal", "greater", "greater_equal", "less", "less_equal", "maximum"),
+            *("add", "equal", "greater", "greater_equal", "less", "maximum"),
             *("minimum", "not_equal", "pow", "squared_difference", "atan2", "complex"),
         )
     },
@@ -84,7 +85,7 @@ CALLS: dict[str, Any] = {
     "fill of a shape": lambda o, t: o.fill(o.shape(t.x), t.x[0, 0, 0]),
     "gather": lambda o, t: o.gather(t.x, [0, 1], axis=1),
     "gather in batches": lambda o, t: o.gather(t.x, t.i[:, :, 0], axis=1, batch_dims=1),
-    "gather_nd": lambda o, t: o.gather_nd(t.x, t.i),
+    "gather_nd": lambda o, t: o.gather_nd(t.x, t.i[:, :, :2]),
     "one_hot": lambda o, t: o.one_hot(t.i, 5, dtype=dtypes.int32),
     "ones": lambda o, t: o.ones([2, 3], dtypes.int32),
     "zeros": lambda o, t: o.zeros([2, 3]),
@@ -173,7 +174,7 @@ def flat(results):
 def by_tensorflow(call, shape):
     def named(*tensors):
         results = flat(call(tensorflow_ops, Arguments(tensors)))
-        return {f"y{i:02}": tf.identity(x) for i, x in enumerate(results)}
+        return {f"y{i:02}": x for i, x in enumerate(results)}
 
     specs = [tf.TensorSpec(shape, dtype, f"x{i}") for i, dtype in enumerate(DTYPES)]
     concrete = tf.function(named, autograph=False, input_signature=specs).get_concrete_function()
@@ -196,9 +197,7 @@ def test_same_nodes(name, shape):
     assert [tree(x) for x in ours] == [tree(x) for x in theirs]
     for a, b in zip(ours, theirs, strict=True):
         assert a.dtype == b.dtype
-        assert (
-            tuple(s if isinstance(s, int) else None for s in a.shape) == b.shape or b.shape is None
-        )
+        assert knows(a.shape, b.shape)
 
 
 def test_control_flow():

@@ -15,7 +15,7 @@ import numpy as np
 
 from jax2tf._src.graph import make
 from jax2tf._src.graph.make import Maker
-from jax2tf._src.graph.symbols import Symbol, SymbolShape, converted
+from jax2tf._src.graph.symbols import Symbol, SymbolShape, as_array, converted
 from jax2tf._src.graph.symbols import raw as raw
 from jax2tf._src.util.dtypes import DTYPES, DType, float32, int32, int64
 from jax2tf._src.util.typing import PyTree
@@ -86,7 +86,7 @@ bitwise_xor = _binary("BitwiseXor")
 equal = _binary("Equal")
 left_shift = _binary("LeftShift")
 less = _binary("Less")
-less_equal = _binary("LessEqual")
+_less_equal = _binary("LessEqual")
 logical_and = _binary("LogicalAnd")
 logical_or = _binary("LogicalOr")
 maximum = _binary("Maximum")
@@ -111,7 +111,7 @@ def greater(x: PyTree, y: PyTree) -> Symbol:
 
 def greater_equal(x: PyTree, y: PyTree) -> Symbol:
     """x >= y, made as y <= x."""
-    return less_equal(y, x)
+    return _less_equal(y, x)
 
 
 def abs(x: PyTree) -> Symbol:
@@ -183,11 +183,10 @@ def constant(value: PyTree, dtype: PyTree = None, shape: PyTree = None) -> Symbo
     of = None if dtype is None else DTYPES[np.dtype(dtype).name]
     if isinstance(value, Symbol):
         raise TypeError("a tensor is no constant")
-    array = np.asarray(value, None if of is None else of.dtype)
+    array = as_array(value, of)
     if shape is not None:
         array = np.broadcast_to(array, tuple(shape)) if array.size == 1 else array.reshape(shape)
-        return converted(array)
-    return converted(array if of is not None else value)
+    return converted(array)
 
 
 def convert_to_tensor(value: PyTree, dtype: PyTree = None) -> Symbol:
@@ -294,8 +293,9 @@ def zeros_like(input: PyTree) -> Symbol:
 
 def ones_like(input: PyTree) -> Symbol:
     """Ones of the shape and dtype of a tensor."""
-    of_shape = input.shape if input.shape.is_fully_defined() else shape(input)
-    return ones(of_shape, input.dtype)
+    if input.shape.is_fully_defined():
+        return ones(input.shape, input.dtype)
+    return raw.OnesLike(x=input)
 
 
 def pad(

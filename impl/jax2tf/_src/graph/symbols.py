@@ -228,6 +228,24 @@ def _division(*, swapped: bool = False) -> PyTree:
     return divide
 
 
+def _equality(op: str) -> PyTree:
+    """== and !=, which find tensors different that cannot be broadcast."""
+
+    def compare(self: Symbol, other: PyTree) -> Symbol:
+        y = converted(other, self.dtype)
+        return getattr(raw, op)(x=self, y=y, incompatible_shape_error=False)
+
+    return compare
+
+
+def _exclusive_or(self: Symbol, other: PyTree) -> Symbol:
+    y = converted(other, self.dtype)
+    if not self.dtype.is_bool:
+        return raw.BitwiseXor(x=self, y=y)
+    both = raw.LogicalNot(x=raw.LogicalAnd(x=self, y=y))
+    return raw.LogicalAnd(x=raw.LogicalOr(x=self, y=y), y=both)
+
+
 for _name, _method in {
     "__add__": _operator("AddV2"),
     "__radd__": _operator("AddV2", swapped=True),
@@ -243,11 +261,11 @@ for _name, _method in {
     "__le__": _operator("LessEqual"),
     "__gt__": _operator("Greater"),
     "__ge__": _operator("GreaterEqual"),
-    "__eq__": _operator("Equal"),
-    "__ne__": _operator("NotEqual"),
+    "__eq__": _equality("Equal"),
+    "__ne__": _equality("NotEqual"),
     "__and__": _operator("BitwiseAnd", of_bools="LogicalAnd"),
     "__or__": _operator("BitwiseOr", of_bools="LogicalOr"),
-    "__xor__": _operator("BitwiseXor", of_bools="NotEqual"),
+    "__xor__": _exclusive_or,
 }.items():
     setattr(Symbol, _name, _method)
 
@@ -262,7 +280,6 @@ def sliced(x: Symbol, index: Sequence[PyTree]) -> Symbol:
         start, stop, step = 0, 0, 1
         if part is Ellipsis or part is None:
             masks["ellipsis" if part is Ellipsis else "new_axis"] |= 1 << i
-            stop = int(part is None)
         elif isinstance(part, slice):
             masks["begin"] |= (part.start is None) << i
             masks["end"] |= (part.stop is None) << i
@@ -298,13 +315,17 @@ def converted(value: PyTree, dtype: DType | None = None) -> Symbol:
         return raw.Pack(values=[converted(x, of_value) for x in value], axis=0)
     if isinstance(value, SymbolShape):
         value = value.as_list()
-    array = np.asarray(value, None if dtype is None else np.dtype(dtype.dtype))
-    if dtype is None and not isinstance(value, np.ndarray | np.generic):
-        # Python's numbers are of 32 bits, as in TensorFlow.
-        narrow = {"int64": np.int32, "float64": np.float32}.get(array.dtype.name)
-        array = array if narrow is None else array.astype(narrow)
     maker = make.current()
-    return Symbol(maker.constant(array), maker)
+    return Symbol(maker.constant(as_array(value, dtype)), maker)
+
+
+def as_array(value: PyTree, dtype: DType | None = None) -> np.ndarray:
+    """An array of numbers; those of Python have 32 bits, as in TensorFlow."""
+    array = np.asarray(value, None if dtype is None else dtype.dtype)
+    if dtype is not None or isinstance(value, np.ndarray | np.generic):
+        return array
+    narrow = {"int64": np.int32, "float64": np.float32}.get(array.dtype.name)
+    return array if narrow is None else array.astype(narrow)
 
 
 def _has_symbols(value: PyTree) -> bool:
@@ -348,6 +369,7 @@ def _renamed(signature: Signature) -> Mapping[str, str]:
             ("axis", "squeeze_dims"),
             ("axis", "split_dim"),
             ("axis", "concat_dim"),
+            ("axis", "dim"),
         )
         if name in ours
     }
@@ -392,7 +414,10 @@ def _attribute(kind: str, value: PyTree) -> PyTree:
         return [_attribute(kind[5:-1], x) for x in value]
     if kind == "string":
         return value.decode() if isinstance(value, bytes) else value
-    return {"bool": bool, "float": float, "int": int}[kind](value)
+    if kind == "float":
+        # TensorFlow stores 32 bits.
+        return float(np.float32(value))
+    return {"bool": bool, "int": int}[kind](value)
 
 
 raw = _RawOps()

@@ -60,8 +60,11 @@ def _equal(use: Use) -> Shape:
     if use.attributes.get("incompatible_shape_error", True):
         return _broadcast(use)
     a, b = use.shape(0), use.shape(1)
-    if not all(isinstance(size, int) for size in (*a, *b)):
-        return None
+    aligned = zip(reversed(a), reversed(b), strict=False)
+    for x, y in aligned:
+        # An open size that may be neither 1 nor the number.
+        if 1 not in (x, y) and isinstance(x, int) != isinstance(y, int):
+            return None
     try:
         return _broadcast(use)
     except ValueError:
