@@ -12,7 +12,8 @@ An inner graph reads tensors of the graphs around it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import collections
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
 import numpy as np
 
@@ -43,13 +44,32 @@ class _Inliner:
         self._names: dict[str, int] = {}
 
     def copy(
-        self, graph: Graph, arguments: Sequence[Tensor], prefix: str, nodes: list[Node]
+        self,
+        graph: Graph,
+        arguments: Sequence[Tensor],
+        prefix: str,
+        nodes: list[Node],
+        around: MutableMapping[Tensor, Tensor] | None = None,
     ) -> list[Tensor]:
-        """Adds a graph's nodes for these arguments; returns its results."""
-        tensors = dict(zip(graph.inputs, arguments, strict=True))
+        """Adds a graph's nodes for these arguments; returns its results.
+
+        Args:
+          graph: the graph.
+          arguments: the tensors that become its inputs.
+          prefix: how the names of its nodes begin.
+          nodes: the list to which nodes are added.
+          around: the copies of tensors of graphs around it, which it reads.
+        """
+        own = dict(zip(graph.inputs, arguments, strict=True))
+        tensors: MutableMapping[Tensor, Tensor] = own
+        if around is not None:
+            tensors = collections.ChainMap(own, around)
         for node in graph.nodes:
             operands = [tensors[x] for x in node.inputs]
-            results = self._copied(node, operands, prefix, nodes)
+            if graphs_in(node):
+                results: Sequence[Tensor] = self._held(node, operands, prefix, nodes, tensors)
+            else:
+                results = self._copied(node, operands, prefix, nodes)
             tensors.update(zip(node.outputs, results, strict=True))
         return [tensors[x] for x in graph.outputs]
 
@@ -63,6 +83,22 @@ class _Inliner:
             return special(self, node, operands, prefix, nodes)
         results = [(x.dtype, x.shape) for x in node.outputs]
         return self._add(node.op, prefix + node.name, operands, node.attributes, results, nodes)
+
+    def _held(
+        self,
+        node: Node,
+        operands: list[Tensor],
+        prefix: str,
+        nodes: list[Node],
+        around: MutableMapping[Tensor, Tensor],
+    ) -> list[Tensor]:
+        """A loop or a branch that holds its graphs already, as `make` makes them."""
+        attributes = {
+            name: self._part(value, prefix, around) if isinstance(value, Graph) else value
+            for name, value in node.attributes.items()
+        }
+        results = [(x.dtype, x.shape) for x in node.outputs]
+        return self._add(node.op, prefix + node.name, operands, attributes, results, nodes)
 
     def _add(
         self,
@@ -120,14 +156,16 @@ class _Inliner:
         by_index = dict(zip(carried, made, strict=True))
         return [by_index.get(i, x) for i, x in enumerate(operands)]
 
-    def _part(self, graph: Graph, prefix: str) -> Graph:
+    def _part(
+        self, graph: Graph, prefix: str, around: MutableMapping[Tensor, Tensor] | None = None
+    ) -> Graph:
         """The condition or the body of a loop, with arguments of its own."""
         inputs = [
             Tensor(self._unique(f"{graph.name}/{x.name}"), x.dtype, x.shape, None, i)
             for i, x in enumerate(graph.inputs)
         ]
         nodes: list[Node] = []
-        results = self.copy(graph, inputs, prefix, nodes)
+        results = self.copy(graph, inputs, prefix, nodes, around)
         return Graph(graph.name, inputs, results, nodes)
 
     def _branch(
