@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import pytest
 
-from jax2tf._src.api.errors import UnsupportedPrimitiveError
+from jax2tf._src.api.errors import UnsupportedDtypeError, UnsupportedPrimitiveError
 from tests.impl.graph.harness_graphs import TARGETS, Traced, harnesses
 
 HARNESSES = harnesses(40)
@@ -13,11 +13,11 @@ N_PARTS = 12
 
 
 def traced(harness, target, is_open):
-    """The graph; None if JAX refuses the open dimension, or the target has no op for it."""
+    """The graph; None if JAX refuses the open dimension, or the target has no op or dtype for it."""
     jax.config.update("jax_enable_x64", harness.x64)
     try:
         return Traced(harness, target, is_open)
-    except UnsupportedPrimitiveError:
+    except (UnsupportedDtypeError, UnsupportedPrimitiveError):
         return None
     except Exception:
         if not is_open:
