@@ -13,7 +13,7 @@ N_PARTS = 12
 
 
 def traced(harness, target, is_open):
-    """The graph; None if JAX refuses the open dimension, or the target has no op or dtype for it."""
+    """The graph; None if JAX refuses the open dimension, or the target lacks an op or a dtype."""
     jax.config.update("jax_enable_x64", harness.x64)
     try:
         return Traced(harness, target, is_open)
