@@ -10,6 +10,7 @@ _MODULES = (
     "choices",
     "casts",
     "integers",
+    "powers",
     "reductions",
     "cumulative",
     "products",

@@ -16,7 +16,7 @@ from jax2tf._src.graph.graph import Node
 # ONNX's op of the same meaning, whose result has the dtype of its operands.
 _SAME: Mapping[str, str] = {
     **{op: op for op in ("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos")},
-    **{op: op for op in ("Cosh", "Erf", "Exp", "Floor", "Log", "Mul", "Neg", "Pow", "Sin", "Sinh")},
+    **{op: op for op in ("Cosh", "Erf", "Exp", "Floor", "Log", "Mul", "Neg", "Sin", "Sinh")},
     **{op: op for op in ("Sqrt", "Sub", "Tan", "Tanh")},
     **dict.fromkeys(("Add", "AddV2"), "Add"),
     "RealDiv": "Div",
