@@ -23,6 +23,10 @@ def where(
 def _select(w: Writer, node: Node, condition: ir.Value, this: ir.Value, that: ir.Value) -> ir.Value:
     dtype = node.inputs[1].dtype
     assert dtype is not None
+    shapes = [tensor.shape for tensor in node.inputs]
+    if shapes[0] == () and () not in shapes[1:] and dtype.kind not in "biu":
+        # Of two arrays and a scalar condition ONNX Runtime makes 0.0 of -0.0.
+        condition = w.op("Unsqueeze", condition, w.constant([0], np.int64))
     return where(w, dtype, condition, this, that)
 
 

@@ -80,9 +80,7 @@ def _power(
         inner.op("Mul", square, square),
         inner.op("Div", exponent, two),
     ]
-    body = ir.Graph(
-        [step, goes_on, *states], results, nodes=inner.nodes, name=f"square_{number}"
-    )
+    body = ir.Graph([step, goes_on, *states], results, nodes=inner.nodes, name=f"square_{number}")
     result: ir.Value = w.op(
         "Loop", w.constant(bits, np.int64), w.constant(True), start, x, y, n=3, body=body
     )[0]
