@@ -8,7 +8,8 @@ import onnx_ir as ir
 from jax2tf._src.export.onnx.registry import writes
 from jax2tf._src.export.onnx.rules.dtypes import cast, compute
 from jax2tf._src.export.onnx.rules.elementwise import dtype_of, is_float
-from jax2tf._src.export.onnx.writer import Writer, onnx_dtype
+from jax2tf._src.export.onnx.rules.scans import argument
+from jax2tf._src.export.onnx.writer import Writer
 from jax2tf._src.graph.graph import Node, Size
 
 _INT32 = np.dtype(np.int32)
@@ -52,35 +53,23 @@ def _power(
 
     ONNX Runtime computes powers in float64, and ends them at the largest number.
     """
-    number = next(w._numbers)
     zero, one, two = (w.constant(n, dtype) for n in (0, 1, 2))
     start = w.op("Add", w.op("Mul", w.op("Mul", x, y), zero), one)
     ranks = [len(shape) for shape in shapes if shape is not None]
-
-    def value(name: str, kind: np.dtype, rank: int) -> ir.Value:
-        return ir.Value(
-            name=f"{name}_{number}",
-            type=ir.TensorType(onnx_dtype(kind)),
-            shape=ir.Shape([None] * rank),
-        )
-
-    step = value("step", np.dtype(np.int64), 0)
-    goes_on = value("goes_on", np.dtype(np.bool_), 0)
-    states = [
-        value("power", dtype, max(ranks)),
-        value("square", dtype, ranks[0]),
-        value("exponent", dtype, ranks[1]),
-    ]
-    inner = Writer(w.program, w.opset, w)
-    power, square, exponent = states
+    step = argument(w, "step", np.dtype(np.int64), 0)
+    goes_on = argument(w, "goes_on", np.dtype(np.bool_), 0)
+    power = argument(w, "power", dtype, max(ranks))
+    square = argument(w, "square", dtype, ranks[0])
+    exponent = argument(w, "exponent", dtype, ranks[1])
+    inner = w.inner()
     is_odd = inner.op("Equal", inner.op("Mod", exponent, two), one)
     results = [
-        inner.op("Identity", goes_on),
+        goes_on,
         inner.op("Where", is_odd, inner.op("Mul", power, square), power),
         inner.op("Mul", square, square),
         inner.op("Div", exponent, two),
     ]
-    body = ir.Graph([step, goes_on, *states], results, nodes=inner.nodes, name=f"square_{number}")
+    body = inner.graph(w.unique("squares"), [step, goes_on, power, square, exponent], results)
     result: ir.Value = w.op(
         "Loop", w.constant(bits, np.int64), w.constant(True), start, x, y, n=3, body=body
     )[0]
