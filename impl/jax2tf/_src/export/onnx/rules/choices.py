@@ -14,19 +14,35 @@ from jax2tf._src.graph.graph import Node
 def where(
     w: Writer, dtype: np.dtype, condition: ir.Value, this: ir.Value, that: ir.Value
 ) -> ir.Value:
-    """`this` where the condition holds, else `that`, both of a dtype."""
+    """`this` where the condition holds, else `that`, both of a dtype.
+
+    ONNX Runtime makes 0.0 of each -0.0 that it takes from the first choice.
+    """
+    negated = _negated(condition)
+    is_safe = not _may_be_negative_zero(this) and _may_be_negative_zero(that)
+    if negated is not None and not is_safe:
+        condition, this, that = negated, that, this
     this, that = (widened(w, "Where", dtype, x) for x in (this, that))
     return narrowed(w, "Where", dtype, w.op("Where", condition, this, that))
+
+
+def _negated(condition: ir.Value) -> ir.Value | None:
+    """The operand of a Not; None for another condition."""
+    made = condition.producer()
+    return made.inputs[0] if made is not None and made.op_type == "Not" else None
+
+
+def _may_be_negative_zero(x: ir.Value) -> bool:
+    if x.const_value is None:
+        return True
+    array = x.const_value.numpy()
+    return array.dtype.kind not in "biu" and bool(np.any((array == 0) & np.signbit(array)))
 
 
 @writes("SelectV2")
 def _select(w: Writer, node: Node, condition: ir.Value, this: ir.Value, that: ir.Value) -> ir.Value:
     dtype = node.inputs[1].dtype
     assert dtype is not None
-    shapes = [tensor.shape for tensor in node.inputs]
-    if shapes[0] == () and () not in shapes[1:] and dtype.kind not in "biu":
-        # Of two arrays and a scalar condition ONNX Runtime makes 0.0 of -0.0.
-        condition = w.op("Unsqueeze", condition, w.constant([0], np.int64))
     return where(w, dtype, condition, this, that)
 
 
