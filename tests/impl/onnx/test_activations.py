@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from tests.impl.onnx.compared import check
+from tests.impl.onnx.running import Written
 from tests.impl.onnx.special_numbers import FLOATS, NUMBERS, numbers, random
 
 RAW = tf.raw_ops
@@ -24,7 +25,6 @@ def test_relu(op, dtype):
 def test_activations(op, dtype, relative):
     x = numbers(dtype)
     check(lambda x: getattr(RAW, op)(features=x), x[np.abs(x) < 1e4], relative=relative)
-    check(lambda x: getattr(RAW, op)(features=x), x, ulps=2**12, signs=False) if 0 else None
 
 
 @pytest.mark.parametrize("op", ["Elu", "LeakyRelu"])
@@ -55,10 +55,6 @@ def test_softmax(op, dtype, relative):
 def test_a_row_with_a_nan_is_nan(op, dtype):
     # So it is in JAX. TensorFlow's kernel of float32 gives zeros beside the NaN.
     x = np.array([[1, np.nan, 3], [1, 2, 3]], dtype)
-    results = []
-    check(lambda x: results.append(0) or getattr(RAW, op)(logits=x), x[1:], relative=2e-3)
-    from tests.impl.onnx.running import Written
-
     written = Written(lambda x: getattr(RAW, op)(logits=x), tf.TensorSpec([None, 3], x.dtype))
     assert np.isnan(written.run(x)[0]).all(axis=1).tolist() == [True, False]
 

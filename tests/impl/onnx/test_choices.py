@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from tests.impl.onnx.compared import check
-from tests.impl.onnx.special_numbers import NUMBERS, numbers
+from tests.impl.onnx.special_numbers import FLOATS, NUMBERS, SIGNED, numbers
 
 RAW = tf.raw_ops
 
@@ -49,7 +49,7 @@ def test_a_zero_that_stands_second_keeps_its_sign():
     check(lambda x: _select(RAW.NotEqual(x=x, y=1 / x), x, tf.constant(np.float32(3))), x)
 
 
-@pytest.mark.parametrize("dtype", [*NUMBERS, "bfloat16"])
+@pytest.mark.parametrize("dtype", [*SIGNED, "uint8", "uint16", *FLOATS, "bfloat16"])
 def test_numbers_are_clipped(dtype):
     def clip(x):
         low, high = tf.constant(1, x.dtype), tf.constant(5, x.dtype)

@@ -19,9 +19,12 @@ def where(
     ONNX Runtime makes 0.0 of each -0.0 that it takes from the first choice.
     """
     negated = _negated(condition)
-    is_safe = not _may_be_negative_zero(this) and _may_be_negative_zero(that)
-    if negated is not None and not is_safe:
-        condition, this, that = negated, that, this
+    if negated is not None:
+        # ONNX Runtime exchanges the choices behind a Not, but not behind another op.
+        if not _may_be_negative_zero(this) and _may_be_negative_zero(that):
+            condition = w.op("Xor", negated, w.constant(True))
+        else:
+            condition, this, that = negated, that, this
     this, that = (widened(w, "Where", dtype, x) for x in (this, that))
     return narrowed(w, "Where", dtype, w.op("Where", condition, this, that))
 
