@@ -14,9 +14,32 @@ from jax2tf._src.graph.graph import Node
 def where(
     w: Writer, dtype: np.dtype, condition: ir.Value, this: ir.Value, that: ir.Value
 ) -> ir.Value:
-    """`this` where the condition holds, else `that`, both of a dtype."""
+    """`this` where the condition holds, else `that`, both of a dtype.
+
+    ONNX Runtime makes 0.0 of each -0.0 that it takes from the first choice.
+    """
+    negated = _negated(condition)
+    if negated is not None:
+        # ONNX Runtime exchanges the choices behind a Not, but not behind another op.
+        if not _may_be_negative_zero(this) and _may_be_negative_zero(that):
+            condition = w.op("Xor", negated, w.constant(True))
+        else:
+            condition, this, that = negated, that, this
     this, that = (widened(w, "Where", dtype, x) for x in (this, that))
     return narrowed(w, "Where", dtype, w.op("Where", condition, this, that))
+
+
+def _negated(condition: ir.Value) -> ir.Value | None:
+    """The operand of a Not; None for another condition."""
+    made = condition.producer()
+    return made.inputs[0] if made is not None and made.op_type == "Not" else None
+
+
+def _may_be_negative_zero(x: ir.Value) -> bool:
+    if x.const_value is None:
+        return True
+    array = x.const_value.numpy()
+    return array.dtype.kind not in "biu" and bool(np.any((array == 0) & np.signbit(array)))
 
 
 @writes("SelectV2")
