@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from tests.impl.onnx.running import Written
-from tests.impl.onnx.values import DTYPES, FLOATS, NUMBERS, SIGNED, UNSIGNED, special
+from tests.impl.onnx.values import DTYPES, FLOATS, NUMBERS, special
 
 _raw = tf.raw_ops
 _KINDS = ("int32", "int64")
