@@ -87,7 +87,11 @@ class _Reader:
         if op.type == "Placeholder":
             (result,) = op.outputs
             if id(result) in self._captured:
-                self._add(op, "Const", [], {"value": self._captured[id(result)]})
+                array = self._captured[id(result)]
+                self._add(op, "Const", [], {"value": array})
+                # TensorFlow's tensor is a variable's handle.
+                constant = self._tensors[id(result)]
+                constant.dtype, constant.shape = array.dtype, array.shape
             return
         if op.type == "NoOp":
             return
@@ -118,8 +122,12 @@ def _attributes(op: tf.Operation) -> dict[str, PyTree]:
     return {
         name: _attribute(value)
         for name, value in op.node_def.attr.items()
-        if not name.startswith("_") and value.WhichOneof("value") is not None
+        if not name.startswith("_") and name not in _MESSAGES and value.WhichOneof("value")
     }
+
+
+# Attributes that are serialised messages of TensorFlow.
+_MESSAGES = frozenset({"config", "config_proto", "executor_type"})
 
 
 def _attribute(value: tf.compat.v1.AttrValue) -> PyTree:

@@ -94,3 +94,8 @@ class Program:
     main: Graph
     output_names: list[str]
     functions: Mapping[str, Graph]
+
+
+def graphs_in(node: Node) -> list[Graph]:
+    """The graphs that a node holds: those of a loop or of branches that are inlined."""
+    return [value for value in node.attributes.values() if isinstance(value, Graph)]

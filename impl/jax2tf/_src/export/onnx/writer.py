@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
 import onnx_ir as ir
 
-from jax2tf._src.export.onnx import registry
+from jax2tf._src.export.onnx import passes, registry
 from jax2tf._src.export.onnx.rules import import_rules
 from jax2tf._src.graph.graph import Graph, Node, Program, Tensor
+from jax2tf._src.graph.inlining import inlined
+from jax2tf._src.graph.pruning import live_in
+from jax2tf._src.graph.simplifying import simplify
 from jax2tf._src.util.typing import PyTree
 
 # The version of ONNX's ops.
 OPSET = 21
+
+# Equal constants of at most so many bytes are one initialiser at once; a pass compares larger ones.
+_SMALL = 4096
 
 
 class Writer:
@@ -23,17 +28,23 @@ class Writer:
 
     Rules make nodes with `op`, constants with `constant`, and ask the node of the graph (its
     `inputs`, `outputs` and `attributes`) for dtypes, sizes and known values.
+
+    Attributes:
+      opset: the version of ONNX's ops.
+      nodes: the nodes so far.
+      initializers: the constants of the whole model.
     """
 
-    def __init__(self, program: Program, opset: int = OPSET, parent: Writer | None = None) -> None:
-        self.program = program
+    def __init__(self, opset: int = OPSET, parent: Writer | None = None) -> None:
         self.opset = opset
         self.nodes: list[ir.Node] = []
         self.initializers: list[ir.Value] = [] if parent is None else parent.initializers
-        self._numbers = itertools.count() if parent is None else parent._numbers
+        self._parent = parent
+        self._names: dict[str, int] = {} if parent is None else parent._names
         self._constants: dict[PyTree, ir.Value] = {} if parent is None else parent._constants
-        self._values: dict[Tensor, ir.Value] = {}
-        self._node: Node | None = None
+        # A list of tensors is an object of rules/lists.py.
+        self._values: dict[Tensor, PyTree] = {}
+        self._node: Node | None = None if parent is None else parent._node
 
     def op(
         self,
@@ -47,7 +58,7 @@ class Writer:
 
         Attributes are numbers, text, lists of these, and graphs of onnx-ir; None is left out.
         """
-        name = f"{op}_{next(self._numbers)}"
+        name = self.unique(op if self._node is None else self._node.name)
         given = [
             ir.convenience.convert_attribute(key, value)
             for key, value in attributes.items()
@@ -55,6 +66,8 @@ class Writer:
         ]
         outputs = [ir.Value(name=name if n == 1 else f"{name}:{i}") for i in range(n)]
         node = ir.Node(domain, op, operands, given, outputs=outputs, name=name)
+        if self._node is not None and self._node.scope:
+            node.metadata_props["jax_scope"] = self._node.scope
         self.nodes.append(node)
         return outputs[0] if n == 1 else tuple(outputs)
 
@@ -62,11 +75,13 @@ class Writer:
         """An initialiser of the model: equal small ones are one."""
         array = np.asarray(value, dtype)
         key = (
-            (str(array.dtype), array.shape, array.tobytes()) if array.nbytes <= 4096 else id(value)
+            (str(array.dtype), array.shape, array.tobytes())
+            if array.nbytes <= _SMALL
+            else id(value)
         )
         known = self._constants.get(key)
         if known is None:
-            name = f"const_{next(self._numbers)}"
+            name = self.unique("constant")
             known = ir.Value(
                 name=name,
                 const_value=ir.tensor(array, name=name),
@@ -77,29 +92,77 @@ class Writer:
             self._constants[key] = known
         return known
 
-    def value(self, tensor: Tensor) -> ir.Value:
-        """The value of ONNX that a tensor of the graph has become."""
-        if tensor.value is not None and tensor not in self._values:
-            self._values[tensor] = self.constant(tensor.value)
+    def value(self, tensor: Tensor) -> PyTree:
+        """The value of ONNX that a tensor of the graph has become, or an object for a list."""
+        writer: Writer | None = self
+        while writer is not None:
+            if tensor in writer._values:
+                return writer._values[tensor]
+            writer = writer._parent
+        array = tensor.value
+        if array is None:
+            raise KeyError(f"the tensor {tensor.name} is not written yet")
+        self._values[tensor] = self.constant(array)
         return self._values[tensor]
 
-    def write(self, graph: Graph, arguments: Sequence[ir.Value]) -> list[ir.Value]:
-        """Writes the nodes of a graph whose arguments are these values; returns its results."""
-        for tensor, value in zip(graph.inputs, arguments, strict=True):
-            self._values[tensor] = value
+    def take(self, values: Mapping[Tensor, PyTree]) -> None:
+        """Takes these values for tensors of the graph, such as its arguments."""
+        self._values.update(values)
+
+    def write_results(self, graph: Graph, results: Sequence[Tensor]) -> list[PyTree]:
+        """Writes the nodes of a graph that these tensors need; returns the tensors' values."""
+        live = live_in(graph, results)
+        outer = self._node
         for node in graph.nodes:
-            if node.op != "Const":
+            if node.op != "Const" and not live.isdisjoint(node.outputs):
                 self._write_node(node)
-        return [self.value(tensor) for tensor in graph.outputs]
+        self._node = outer
+        return [self.value(tensor) for tensor in results]
 
     def _write_node(self, node: Node) -> None:
         rule = registry.rule_of(node.op)
         if rule is None:
             raise NotImplementedError(f"no rule writes the op {node.op} as ONNX")
         operands = [self.value(tensor) for tensor in node.inputs]
+        self._node = node
         results = registry.results_of(rule, self, node, operands)
         for tensor, value in zip(node.outputs, results, strict=True):
             self._values[tensor] = value
+            _describe(value, tensor)
+
+    def unique(self, name: str) -> str:
+        """A name that no other node or value of the model has."""
+        number = self._names[name] = self._names.get(name, -1) + 1
+        return f"{name}~{number}" if number else name
+
+    def new(self, name: str, dtype: ir.DataType) -> ir.Value:
+        """A new scalar argument of an inner graph."""
+        return ir.Value(name=self.unique(name), shape=ir.Shape([]), type=ir.TensorType(dtype))
+
+    def declared(self, tensor: Tensor) -> ir.Value:
+        """A new argument of an inner graph."""
+        return ir.Value(name=self.unique(tensor.name), shape=_shape(tensor), type=_type(tensor))
+
+    def inner(self) -> Writer:
+        """A writer of a graph within this one, which reads the values of this one."""
+        return Writer(self.opset, self)
+
+    def graph(self, name: str, inputs: Sequence[ir.Value], results: Sequence[ir.Value]) -> ir.Graph:
+        """The graph of the nodes so far.
+
+        Each result is made by a node of this graph, and stands once: others get an Identity.
+        """
+        outputs: list[ir.Value] = []
+        made = {value for node in self.nodes for value in node.outputs}
+        for result in results:
+            is_own = result in made and result not in outputs
+            outputs.append(result if is_own else self._same(result))
+        return ir.Graph(inputs, outputs, nodes=self.nodes, name=name)
+
+    def _same(self, x: ir.Value) -> ir.Value:
+        result = self.op("Identity", x)
+        result.shape, result.type = x.shape, x.type
+        return result
 
 
 def onnx_dtype(dtype: np.dtype) -> ir.DataType:
@@ -118,31 +181,29 @@ def model_of(
       metadata: what the model says of itself.
     """
     import_rules()
-    writer = Writer(program, opset)
-    inputs = [_declared(tensor) for tensor in program.main.inputs]
-    results = writer.write(program.main, inputs)
-    outputs = []
-    for name, tensor, result in zip(
-        program.output_names, program.main.outputs, results, strict=True
-    ):
-        # An output has the user's name, and an input may be an output.
-        value = writer.op("Identity", result)
+    main = inlined(program)
+    simplify(main)
+    writer = Writer(opset)
+    # The names of the user come first.
+    for name in (*(tensor.name for tensor in main.inputs), *program.output_names):
+        writer.unique(name)
+    inputs = [_declared(tensor) for tensor in main.inputs]
+    writer.take(dict(zip(main.inputs, inputs, strict=True)))
+    results = writer.write_results(main, main.outputs)
+    graph = writer.graph(main.name, inputs, results)
+    for name, tensor, value in zip(program.output_names, main.outputs, graph.outputs, strict=True):
         value.name, value.shape, value.type = name, _shape(tensor), _type(tensor)
-        outputs.append(value)
-    graph = ir.Graph(
-        inputs,
-        outputs,
-        nodes=writer.nodes,
-        initializers=writer.initializers,
-        opset_imports={"": opset},
-        name=program.main.name,
-    )
-    return ir.Model(
+    graph.opset_imports[""] = opset
+    for initializer in writer.initializers:
+        graph.register_initializer(initializer)
+    model = ir.Model(
         graph,
         ir_version=_ir_version(opset),
         producer_name="jax2tf",
         metadata_props=dict(metadata or {}),
     )
+    passes.improve(model)
+    return model
 
 
 def _ir_version(opset: int) -> int:
@@ -154,9 +215,15 @@ def _declared(tensor: Tensor) -> ir.Value:
     return ir.Value(name=tensor.name, shape=_shape(tensor), type=_type(tensor))
 
 
+def _describe(value: PyTree, tensor: Tensor) -> None:
+    """Says the dtype and the shape of a value, if they are not known."""
+    if isinstance(value, ir.Value) and value.type is None and tensor.dtype is not None:
+        value.shape, value.type = _shape(tensor), _type(tensor)
+
+
 def _shape(tensor: Tensor) -> ir.Shape | None:
     return None if tensor.shape is None else ir.Shape(tensor.shape)
 
 
-def _type(tensor: Tensor) -> ir.TensorType:
-    return ir.TensorType(onnx_dtype(tensor.dtype))
+def _type(tensor: Tensor) -> ir.TensorType | None:
+    return None if tensor.dtype is None else ir.TensorType(onnx_dtype(tensor.dtype))

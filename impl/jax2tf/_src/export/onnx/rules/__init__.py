@@ -3,26 +3,10 @@
 from __future__ import annotations
 
 import importlib
-
-_MODULES = (
-    "activations",
-    "arrays",
-    "casts",
-    "choices",
-    "control_flow",
-    "convolution",
-    "elementwise",
-    "images",
-    "indexing",
-    "integers",
-    "matrices",
-    "products",
-    "reductions",
-    "slices",
-)
+import pkgutil
 
 
 def import_rules() -> None:
-    """Registers all rules."""
-    for module in _MODULES:
-        importlib.import_module(f"{__name__}.{module}")
+    """Registers all rules: those of every module of this package."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")

@@ -31,12 +31,14 @@ _ORDERED = _WIDE | {"int8", "uint8"}
 # The dtypes for which ONNX Runtime 1.31 has a kernel on the CPU, by op of ONNX. It computes float16
 # in float32 where it has no kernel.
 KERNELS: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(("Abs", "Sign", "Add", "Sub", "Mul", "Div", "Mod"), _NUMBERS),
+    **dict.fromkeys(("Abs", "Add", "Sub", "Mul", "Div", "Mod"), _NUMBERS),
+    # The sign of a NaN in float16 is 0, and that of an int64 may be wrong.
+    "Sign": _NUMBERS - {"float16", "int64"},
     **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), _NUMBERS),
     "Equal": _NUMBERS | {"bool"},
     "Neg": _SIGNED | _FLOATS,
-    **dict.fromkeys(("Max", "Min"), _NUMBERS - {"int16", "uint16"}),
-    "Clip": _NUMBERS | {"bfloat16"},
+    # Of two int64 whose high halves are equal, ONNX Runtime compares the low halves as int32.
+    **dict.fromkeys(("Max", "Min", "Clip"), _NUMBERS - {"int16", "uint16", "int64"}),
     "Pow": _WIDE,
     **dict.fromkeys(("Floor", "Ceil", "Round", "Sqrt", "Reciprocal"), _FLOATS),
     **dict.fromkeys(("Exp", "Log", "Sin", "Cos", "Tanh", "Sigmoid"), _FLOATS),
@@ -54,18 +56,23 @@ KERNELS: Mapping[str, frozenset[str]] = {
     "Trilu": _WIDE | {"bool"},
     **dict.fromkeys(("ReduceSum", "ReduceProd", "ReduceMean", "CumSum", "Einsum"), _WIDE),
     "CumProd": _WIDE | {"uint32", "uint64"},
-    **dict.fromkeys(("ReduceMax", "ReduceMin", "ArgMax", "ArgMin"), _ORDERED),
+    **dict.fromkeys(("ReduceMax", "ReduceMin"), _ORDERED - {"int64"}),
+    **dict.fromkeys(("ArgMax", "ArgMin"), _ORDERED),
     "TopK": _ORDERED | {"int16"},
     "MatMul": _WIDE | {"uint32", "uint64"},
 }
 
 # These ops read the order of integers, which int64 does not share with uint64.
-_READS_ORDER = frozenset({"ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "TopK"})
+_READS_ORDER = frozenset({"ArgMax", "ArgMin", "TopK"})
 
 _WIDER: Mapping[str, str] = {
     **dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16"), "int32"),
     **dict.fromkeys(("uint32", "uint64"), "int64"),
-    "bfloat16": "float32",
+    **dict.fromkeys(("float16", "bfloat16"), "float32"),
+}
+_WIDER_OF_OP: Mapping[tuple[str, str], str] = {
+    ("ReduceMax", "uint32"): "float64",
+    ("ReduceMin", "uint32"): "float64",
 }
 _HIGHEST_BIT = np.int64(np.iinfo(np.int64).min)
 
@@ -83,7 +90,7 @@ def dtype_to_compute(op: str, dtype: np.dtype) -> np.dtype:
     """
     if has_kernel(op, dtype):
         return dtype
-    wider = _WIDER.get(dtype.name)
+    wider = _WIDER_OF_OP.get((op, dtype.name)) or _WIDER.get(dtype.name)
     if wider not in KERNELS[op]:
         raise NotImplementedError(f"ONNX Runtime has no kernel of {op} for {dtype.name}")
     return np.dtype(wider)

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from jax2tf._src.export.onnx.registry import writes
 from jax2tf._src.export.onnx.rules.choices import where
-from jax2tf._src.export.onnx.rules.dtypes import ask, compute
+from jax2tf._src.export.onnx.rules.dtypes import ask, cast, compute
 from jax2tf._src.export.onnx.writer import Writer
 from jax2tf._src.graph.graph import Node
 
@@ -19,10 +19,8 @@ _SAME: Mapping[str, str] = {
     **{op: op for op in ("Cosh", "Erf", "Exp", "Floor", "Log", "Mul", "Neg", "Pow", "Sin", "Sinh")},
     **{op: op for op in ("Sqrt", "Sub", "Tan", "Tanh")},
     **dict.fromkeys(("Add", "AddV2"), "Add"),
-    **dict.fromkeys(("Div", "RealDiv"), "Div"),
+    "RealDiv": "Div",
     **dict.fromkeys(("Inv", "Reciprocal"), "Reciprocal"),
-    "Maximum": "Max",
-    "Minimum": "Min",
 }
 _COMPARISONS: Mapping[str, str] = {
     "Equal": "Equal",
@@ -80,7 +78,16 @@ def _is_finite(w: Writer, node: Node, x: ir.Value) -> ir.Value:
 
 @writes("Sign")
 def _sign(w: Writer, node: Node, x: ir.Value) -> ir.Value:
-    return compute(w, "Sign", dtype_of(node), x)
+    return sign(w, dtype_of(node), x)
+
+
+def sign(w: Writer, dtype: np.dtype, x: ir.Value) -> ir.Value:
+    """-1, 0, 1 or NaN."""
+    if dtype != np.int64:
+        return compute(w, "Sign", dtype, x)
+    zero = w.constant(0, dtype)
+    positive = cast(w, w.op("Less", zero, x), dtype)
+    return w.op("Where", w.op("Less", x, zero), w.constant(-1, dtype), positive)
 
 
 @writes("Round", "Rint")
@@ -114,36 +121,35 @@ def _add_n(w: Writer, node: Node, x: ir.Value, *others: ir.Value) -> ir.Value:
 
 @writes("Atan2")
 def _atan2(w: Writer, node: Node, y: ir.Value, x: ir.Value) -> ir.Value:
-    """The angle by quadrant: atan(y / x), plus or minus pi where x is negative."""
-    dtype = dtype_of(node)
+    """atan(y / x), and for a negative `x` half a turn more in the direction of `y`."""
+    dtype, known = dtype_of(node), node.inputs[1].value
+    if known is not None and np.all((known > 0) & np.isfinite(known)):
+        return compute(
+            w, "Atan", dtype, y if np.all(known == 1) else compute(w, "Div", dtype, y, x)
+        )
 
     def number(value: float) -> ir.Value:
         return w.constant(value, dtype)
 
-    zero = number(0)
-    # 1 / x tells the signs of zeros apart.
-    x_is_negative = _has_sign(w, dtype, x)
-    y_is_negative = _has_sign(w, dtype, y)
-    both_zero = w.op("And", ask(w, "Equal", dtype, x, zero), ask(w, "Equal", dtype, y, zero))
-    infinite = number(np.inf)
-    both_infinite = w.op(
-        "And",
-        ask(w, "Equal", dtype, compute(w, "Abs", dtype, x), infinite),
-        ask(w, "Equal", dtype, compute(w, "Abs", dtype, y), infinite),
-    )
-    ratio = compute(w, "Div", dtype, compute(w, "Abs", dtype, y), compute(w, "Abs", dtype, x))
-    ratio = where(w, dtype, both_infinite, number(1), ratio)
-    ratio = where(w, dtype, both_zero, zero, ratio)
-    angle = compute(w, "Atan", dtype, ratio)
-    angle = where(w, dtype, x_is_negative, compute(w, "Sub", dtype, number(np.pi), angle), angle)
-    return where(w, dtype, y_is_negative, compute(w, "Neg", dtype, angle), angle)
+    def both(this: ir.Value, that: ir.Value) -> ir.Value:
+        return w.op("And", this, that)
+
+    # The quotient of two infinities is that of their signs, and two zeros have the angle of y / 1.
+    infinite = both(ask(w, "IsInf", dtype, y), ask(w, "IsInf", dtype, x))
+    zero = both(ask(w, "Equal", dtype, y, number(0)), ask(w, "Equal", dtype, x, number(0)))
+    above = where(w, dtype, infinite, compute(w, "Sign", dtype, y), y)
+    below = where(w, dtype, infinite, compute(w, "Sign", dtype, x), x)
+    below = where(w, dtype, zero, number(1), below)
+    angle = compute(w, "Atan", dtype, compute(w, "Div", dtype, above, below))
+    half_turn = where(w, dtype, _has_sign(w, dtype, y), number(-np.pi), number(np.pi))
+    turned = compute(w, "Add", dtype, angle, half_turn)
+    return where(w, dtype, _has_sign(w, dtype, x), turned, angle)
 
 
 def _has_sign(w: Writer, dtype: np.dtype, x: ir.Value) -> ir.Value:
     """Whether `x` is negative or -0.0."""
-    zero = w.constant(0, dtype)
     inverse = compute(w, "Reciprocal", dtype, x)
-    return w.op("Or", ask(w, "Less", dtype, x, zero), ask(w, "Less", dtype, inverse, zero))
+    return ask(w, "Less", dtype, compute(w, "Add", dtype, x, inverse), w.constant(0, dtype))
 
 
 @writes("DivNoNan")

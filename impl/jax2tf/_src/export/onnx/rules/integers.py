@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from jax2tf._src.export.onnx.registry import writes
-from jax2tf._src.export.onnx.rules.choices import where
+from jax2tf._src.export.onnx.rules.choices import clipped, where
 from jax2tf._src.export.onnx.rules.dtypes import ask, cast, compute
 from jax2tf._src.export.onnx.rules.elementwise import dtype_of, is_float
 from jax2tf._src.export.onnx.writer import Writer
@@ -61,7 +61,7 @@ def _in_range(w: Writer, node: Node, distance: ir.Value) -> ir.Value:
     known = node.inputs[1].value
     if known is not None:
         return w.constant(np.clip(known, 0, highest).astype(dtype))
-    return w.op("Clip", distance, w.constant(0, dtype), w.constant(highest, dtype))
+    return clipped(w, dtype, distance, w.constant(0, dtype), w.constant(highest, dtype))
 
 
 def _shifted_right(w: Writer, dtype: np.dtype, x: ir.Value, distance: ir.Value) -> ir.Value:
@@ -73,42 +73,51 @@ def _shifted_right(w: Writer, dtype: np.dtype, x: ir.Value, distance: ir.Value) 
     return w.op("BitwiseXor", cast(w, shifted, dtype), flips)
 
 
-@writes("TruncateDiv")
+@writes("TruncateDiv", "Div")
 def _truncate_div(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
-    return compute(w, "Div", dtype_of(node), x, y)
+    return _quotient(w, node, x, y)
 
 
-@writes("TruncateMod")
+@writes("TruncateMod", "Mod")
 def _truncate_mod(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
-    return compute(w, "Mod", dtype_of(node), x, y, fmod=1)
+    dtype = dtype_of(node)
+    if dtype.kind == "u":
+        return compute(w, "Mod", dtype, x, y)
+    if dtype == np.int64:
+        # ONNX Runtime computes this remainder in float64.
+        part = w.op("Mul", _quotient(w, node, x, y), y)
+        return w.op("Sub", x, part)
+    return compute(w, "Mod", dtype, x, y, fmod=1)
 
 
 @writes("FloorDiv")
 def _floor_div(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
     dtype = dtype_of(node)
-    quotient = compute(w, "Div", dtype, x, y)
     if is_float(dtype):
-        return compute(w, "Floor", dtype, quotient)
+        return compute(w, "Floor", dtype, compute(w, "Div", dtype, x, y))
     if dtype.kind == "u":
-        return quotient
-    # The quotient is one too large where both remainders differ.
-    same = ask(
-        w,
-        "Equal",
-        dtype,
-        compute(w, "Mod", dtype, x, y),
-        compute(w, "Mod", dtype, x, y, fmod=1),
-    )
-    return compute(w, "Sub", dtype, quotient, cast(w, w.op("Not", same), dtype))
+        return compute(w, "Div", dtype, x, y)
+    if dtype != np.int64:
+        # In more bits nothing overflows.
+        wide = np.dtype(np.int64)
+        x, y = cast(w, x, wide), cast(w, y, wide)
+        exact = w.op("Sub", x, w.op("Mod", x, y))
+        return cast(w, w.op("Div", exact, y), dtype)
+    quotient = _quotient(w, node, x, y)
+    remainder = w.op("Sub", x, w.op("Mul", quotient, y))
+    # A remainder whose sign is not that of the divisor makes the quotient one less.
+    zero = w.constant(0, dtype)
+    signs_differ = w.op("Xor", w.op("Less", remainder, zero), w.op("Less", y, zero))
+    is_exact = w.op("Equal", remainder, zero)
+    less = w.op("Sub", quotient, cast(w, signs_differ, dtype))
+    return w.op("Where", is_exact, quotient, less)
 
 
-@writes("FloorMod", "Mod")
+@writes("FloorMod")
 def _floor_mod(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
     dtype = dtype_of(node)
-    if node.op == "Mod":
-        return compute(w, "Mod", dtype, x, y, fmod=1)
     if not is_float(dtype):
-        return compute(w, "Mod", dtype, x, y)
+        return compute(w, "Mod", dtype, x, _not_minus_one(w, node, y)[0])
     zero = w.constant(0, dtype)
     remainder = compute(w, "Mod", dtype, x, y, fmod=1)
     signs_differ = w.op(
@@ -117,3 +126,25 @@ def _floor_mod(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
     is_zero = ask(w, "Equal", dtype, remainder, zero)
     wrong = w.op("And", signs_differ, w.op("Not", is_zero))
     return where(w, dtype, wrong, compute(w, "Add", dtype, remainder, y), remainder)
+
+
+def _quotient(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
+    """The quotient of integers toward zero; that of the least number by -1 wraps around."""
+    dtype = dtype_of(node)
+    divisor, is_minus_one = _not_minus_one(w, node, y)
+    quotient = compute(w, "Div", dtype, x, divisor)
+    if is_minus_one is None:
+        return quotient
+    return where(w, dtype, is_minus_one, compute(w, "Neg", dtype, x), quotient)
+
+
+def _not_minus_one(w: Writer, node: Node, y: ir.Value) -> tuple[ir.Value, ir.Value | None]:
+    """A divisor of integers with 1 for each -1, and where those were; None if there are none.
+
+    ONNX Runtime ends the process where the least int32 or int64 is divided by -1.
+    """
+    dtype, known = dtype_of(node), node.inputs[1].value
+    if dtype not in (np.int32, np.int64) or (known is not None and not np.any(known == -1)):
+        return y, None
+    is_minus_one = w.op("Equal", y, w.constant(-1, dtype))
+    return w.op("Where", is_minus_one, w.constant(1, dtype), y), is_minus_one
