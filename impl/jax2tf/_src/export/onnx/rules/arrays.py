@@ -294,7 +294,7 @@ def _size(w: Writer, node: Node, x: ir.Value) -> ir.Value:
         count = w.op("ReduceProd", sizes.shape_of(w, node.inputs[0]), keepdims=0)
     else:
         count = w.op("Size", x)
-    return _from_int64(w, count, dtype)
+    return _from_int64(w, sizes.of_int64(count, []), dtype)
 
 
 @writes("Rank")
