@@ -102,9 +102,8 @@ def _unless_empty(
 
 
 def _branch(w: Writer, write: Callable[[Writer], ir.Value]) -> ir.Graph:
-    inner = Writer(w.program, w.opset, w)
-    result = write(inner)
-    return ir.Graph([], [result], nodes=inner.nodes, name=f"branch_{next(w._numbers)}")
+    inner = w.inner()
+    return inner.graph(w.unique("branch"), [], [write(inner)])
 
 
 def _slice_of(
@@ -130,18 +129,17 @@ def _slice_of(
 
 def _body(w: Writer, op: str, dtype: np.dtype, rank: int, exclusive: bool | None) -> ir.Graph:
     """A step: the state combined with a slice, and what is given for this slice, if anything."""
-    number = next(w._numbers)
     kind, shape = ir.TensorType(onnx_dtype(dtype)), ir.Shape([None] * rank)
 
     def value(name: str) -> ir.Value:
-        return ir.Value(name=f"{name}_{number}", type=kind, shape=shape)
+        return ir.Value(name=w.unique(name), type=kind, shape=shape)
 
     state, x = value("state"), value("slice")
-    inner = Writer(w.program, w.opset, w)
+    inner = w.inner()
     following = compute(inner, op, dtype, state, x)
     results = [following]
     if exclusive is not None:
         results.append(inner.op("Identity", state if exclusive else following))
     for result in results:
         result.type, result.shape = kind, shape
-    return ir.Graph([state, x], results, nodes=inner.nodes, name=f"step_{number}")
+    return inner.graph(w.unique("step"), [state, x], results)
