@@ -203,3 +203,23 @@ def test_opsets(opset):
         opset=opset,
     )
     written.check(_whole(*_IMAGE))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+def test_dtypes_without_a_kernel_are_refused(dtype):
+    kernel = _whole(*_KERNEL).astype(dtype)
+    with pytest.raises(NotImplementedError, match=f"no kernel of Conv for {dtype}"):
+        Written(lambda x: tf.nn.conv2d(x, kernel, 1, "SAME"), tf.TensorSpec(_IMAGE, dtype))
+
+
+def test_float16():
+    kernel = _whole(*_KERNEL)
+    _check(
+        lambda x: [
+            tf.nn.conv2d(x, kernel.astype(np.float16), 1, "SAME"),
+            tf.nn.avg_pool2d(x, 2, 2, "VALID"),
+        ],
+        [_IMAGE],
+        _whole(*_IMAGE),
+        dtype="float16",
+    )

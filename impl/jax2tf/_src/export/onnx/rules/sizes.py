@@ -43,6 +43,17 @@ class Item:
 Entry = int | SizeOf | Item
 
 
+def is_size(entry: Entry, tensor: Tensor, axis: int) -> bool:
+    """Whether a number is the size of a dimension of a tensor, or one of the same name."""
+    if not isinstance(entry, SizeOf) or tensor.shape is None or not 0 <= axis < len(tensor.shape):
+        return False
+    if entry == SizeOf(root(tensor), axis):
+        return True
+    other = entry.tensor.shape
+    name = tensor.shape[axis]
+    return isinstance(name, str) and other is not None and other[entry.axis] == name
+
+
 def root(tensor: Tensor) -> Tensor:
     """The tensor behind ops that pass on what they are given."""
     while tensor.node is not None and tensor.node.op in _PASSES_ON:
