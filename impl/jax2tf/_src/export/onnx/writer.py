@@ -78,7 +78,7 @@ class Writer:
         key = (
             (str(array.dtype), array.shape, array.tobytes())
             if array.nbytes <= _SMALL
-            else id(value)
+            else id(array)
         )
         known = self._constants.get(key)
         if known is None:
