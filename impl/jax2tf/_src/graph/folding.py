@@ -105,7 +105,17 @@ def _squeeze(node: Node, x: np.ndarray) -> np.ndarray:
     return np.squeeze(x, None if axes is None else tuple(axes))
 
 
+def _inverse(x: np.ndarray) -> np.ndarray:
+    return np.ones_like(x) / x
+
+
+# NumPy rounds each of these as every engine does.
 _ELEMENTWISE: Mapping[str, Compute] = {
+    "Abs": np.abs,
+    "RealDiv": np.divide,
+    "Reciprocal": _inverse,
+    "Sqrt": np.sqrt,
+    "Square": np.square,
     "AddV2": np.add,
     "Mul": np.multiply,
     "Sub": np.subtract,
