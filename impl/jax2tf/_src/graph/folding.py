@@ -9,7 +9,7 @@ import numpy as np
 from jax2tf._src.graph.graph import Node
 from jax2tf._src.util.typing import PyTree
 
-# Larger results are computed at run time, unless an operand is as large.
+# Larger results are computed at run time, unless the operands are as large.
 _MAX_BYTES = 1 << 16
 
 
@@ -50,7 +50,7 @@ def _is_small(node: Node, arrays: list[np.ndarray]) -> bool:
         # Constants of constants: TensorFlow did not infer the size, as that of a Range.
         return sum(x.nbytes for x in arrays) <= _MAX_BYTES and node.op != "Range"
     size = int(np.prod([*result.shape, 1], dtype=object)) * result.dtype.itemsize
-    return size <= max(_MAX_BYTES, *(x.nbytes for x in arrays))
+    return size <= max(_MAX_BYTES, sum(x.nbytes for x in arrays))
 
 
 Compute = Callable[..., PyTree]

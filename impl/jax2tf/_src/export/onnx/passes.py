@@ -5,11 +5,19 @@ from __future__ import annotations
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+_PASSES = (
+    common.CommonSubexpressionEliminationPass(),
+    common.RemoveUnusedNodesPass(),
+)
+
 
 def improve(model: ir.Model) -> None:
     """Makes a model smaller, in place."""
-    for each in (
-        common.CommonSubexpressionEliminationPass(),
-        common.RemoveUnusedNodesPass(),
-    ):
+    graphs = [model.graph, *model.graph.subgraphs()]
+    described = [[(x.type, x.shape) for x in graph.outputs] for graph in graphs]
+    for each in _PASSES:
         each(model)
+    # The first pass forgets the types of results that it replaces.
+    for graph, descriptions in zip(graphs, described, strict=True):
+        for value, (kind, shape) in zip(graph.outputs, descriptions, strict=True):
+            value.type, value.shape = kind, shape

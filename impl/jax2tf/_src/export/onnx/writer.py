@@ -9,6 +9,7 @@ import onnx
 import onnx_ir as ir
 
 from jax2tf._src.export.onnx import passes, registry
+from jax2tf._src.export.onnx.lstm import with_lstm
 from jax2tf._src.export.onnx.rules import import_rules
 from jax2tf._src.graph.graph import Graph, Node, Program, Tensor
 from jax2tf._src.graph.inlining import inlined
@@ -183,6 +184,7 @@ def model_of(
     import_rules()
     main = inlined(program)
     simplify(main)
+    with_lstm(main)
     writer = Writer(opset)
     # The names of the user come first.
     for name in (*(tensor.name for tensor in main.inputs), *program.output_names):
