@@ -9,6 +9,7 @@ from jax2tf._src.export.onnx.registry import writes
 from jax2tf._src.export.onnx.rules import sizes
 from jax2tf._src.export.onnx.rules.arrays import expanded, filled, transposed
 from jax2tf._src.export.onnx.rules.choices import where
+from jax2tf._src.export.onnx.rules.dtypes import cast
 from jax2tf._src.export.onnx.rules.sizes import int64s
 from jax2tf._src.export.onnx.writer import Writer
 from jax2tf._src.graph.graph import Node, Tensor
@@ -96,7 +97,15 @@ def scattered(
 ) -> ir.Value:
     """The array with updates written into it."""
     places = sizes.as_int64(w, indices, node.inputs[1].dtype)
-    return w.op("ScatterND", x, places, updates, reduction=reduction)
+    dtype = sizes.dtype_of(node.inputs[0])
+    if reduction is None or dtype.itemsize != 2 or dtype.kind in "iu":
+        return w.op("ScatterND", x, places, updates, reduction=reduction)
+    if reduction == "add":
+        # A sum in a wider dtype would be rounded once, and not after each update.
+        raise NotImplementedError(f"ONNX Runtime's ScatterND adds no {dtype.name}")
+    single = np.dtype(np.float32)
+    x, updates = cast(w, x, single), cast(w, updates, single)
+    return cast(w, w.op("ScatterND", x, places, updates, reduction=reduction), dtype)
 
 
 @writes("ScatterNd")

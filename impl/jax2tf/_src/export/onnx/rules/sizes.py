@@ -43,6 +43,17 @@ class Item:
 Entry = int | SizeOf | Item
 
 
+def is_size(entry: Entry, tensor: Tensor, axis: int) -> bool:
+    """Whether a number is the size of a dimension of a tensor, or one of the same name."""
+    if not isinstance(entry, SizeOf) or tensor.shape is None or not 0 <= axis < len(tensor.shape):
+        return False
+    if entry == SizeOf(root(tensor), axis):
+        return True
+    other = entry.tensor.shape
+    name = tensor.shape[axis]
+    return isinstance(name, str) and other is not None and other[entry.axis] == name
+
+
 def root(tensor: Tensor) -> Tensor:
     """The tensor behind ops that pass on what they are given."""
     while tensor.node is not None and tensor.node.op in _PASSES_ON:
@@ -204,7 +215,17 @@ def _slice(w: Writer, numbers: ir.Value, start: int, count: int) -> ir.Value:
 def shape_of(w: Writer, tensor: Tensor, start: int = 0, end: int | None = None) -> ir.Value:
     """The sizes of dimensions as a vector of int64."""
     rank = None if tensor.shape is None else len(tensor.shape)
-    return w.op("Shape", w.value(tensor), start=start or None, end=None if end == rank else end)
+    last = rank if end is None else end
+    result: ir.Value = w.op(
+        "Shape", w.value(tensor), start=start or None, end=None if end == rank else end
+    )
+    return of_int64(result, [None if last is None else last - start])
+
+
+def of_int64(value: ir.Value, shape: Sequence[int | None]) -> ir.Value:
+    """A value on the way to a result, which says its dtype and its shape."""
+    value.type, value.shape = ir.TensorType(ir.DataType.INT64), ir.Shape(shape)
+    return value
 
 
 def as_int64(w: Writer, value: ir.Value, dtype: np.dtype | None) -> ir.Value:
