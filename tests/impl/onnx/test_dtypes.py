@@ -28,11 +28,18 @@ _NEWER = {
 }
 
 _ONE = np.array([1])
-_ATTRIBUTES = {"BitShift": {"direction": "LEFT"}, "Einsum": {"equation": "ij,jk->ik"}}
+_OF_IMAGES = ("Conv", "ConvTranspose", "AveragePool", "MaxPool", "Resize")
+_ATTRIBUTES = {
+    "BitShift": {"direction": "LEFT"},
+    "Einsum": {"equation": "ij,jk->ik"},
+    "AveragePool": {"kernel_shape": [1, 1]},
+    "MaxPool": {"kernel_shape": [1, 1]},
+}
 # More operands: those that have the dtype of the first one, and others.
 _OPERANDS = {
     **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Mod", "Pow", "Max", "Min", "Equal"), 2),
     **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "MatMul", "Einsum"), 2),
+    **dict.fromkeys(("Conv", "ConvTranspose"), 2),
     **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"), 2),
 }
 _CONSTANTS = {
@@ -40,6 +47,7 @@ _CONSTANTS = {
     "TopK": _ONE,
     **dict.fromkeys(("Expand", "Tile"), np.array([3, 3])),
     "Pad": np.array([1, 1, 1, 1]),
+    "Resize": np.ones(4, np.float32),
     **dict.fromkeys(("CumSum", "CumProd"), np.array(1)),
 }
 _OF_BOOL = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "IsNaN", "IsInf"}
@@ -49,7 +57,8 @@ _OF_INT64 = {"ArgMax", "ArgMin"}
 def _session(op, dtype, opset):
     kind = _KINDS[dtype]
     value = onnx.helper.make_tensor_value_info
-    inputs = [value(f"x{i}", kind, [None, None]) for i in range(_OPERANDS.get(op, 1))]
+    shape = [None] * (4 if op in _OF_IMAGES else 2)
+    inputs = [value(f"x{i}", kind, shape) for i in range(_OPERANDS.get(op, 1))]
     if op == "Where":
         inputs = [
             value("c", onnx.TensorProto.BOOL, [None, None]),
@@ -66,7 +75,9 @@ def _session(op, dtype, opset):
     outputs = [value("y0", result.get(op, kind), None)]
     if op == "TopK":
         outputs.append(value("y1", _KINDS["int64"], None))
-    operands = [*(x.name for x in inputs), *(x.name for x in constants)]
+    # The second operand of a Resize is left out.
+    left_out = [""] if op == "Resize" else []
+    operands = [*(x.name for x in inputs), *left_out, *(x.name for x in constants)]
     node = onnx.helper.make_node(op, operands, [y.name for y in outputs], **_ATTRIBUTES.get(op, {}))
     graph = onnx.helper.make_graph([node], "graph", inputs, outputs, constants)
     opsets = [onnx.helper.make_opsetid("", opset)]

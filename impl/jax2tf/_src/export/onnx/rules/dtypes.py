@@ -76,6 +76,7 @@ _WIDER: Mapping[str, str] = {
 _WIDER_OF_OP: Mapping[tuple[str, str], str] = {
     ("ReduceMax", "uint32"): "float64",
     ("ReduceMin", "uint32"): "float64",
+    ("Where", "bool"): "uint8",
 }
 _HIGHEST_BIT = np.int64(np.iinfo(np.int64).min)
 
