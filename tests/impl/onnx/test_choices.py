@@ -43,6 +43,15 @@ def test_a_negation_is_no_node():
     assert ops == ["Equal", "Where"]
 
 
+@pytest.mark.parametrize("constant", [True, False])
+def test_a_choice_of_a_known_bool_is_logic(constant):
+    condition, x = (np.array(x) for x in ([True, True, False, False], [True, False, True, False]))
+    number = tf.constant(constant)
+    for select in (lambda c, x: _select(c, number, x), lambda c, x: _select(c, x, number)):
+        assert len(check(select, condition, x)) <= 2
+        check(select, condition[:, None], x)
+
+
 def test_a_zero_that_stands_second_keeps_its_sign():
     x = numbers("float32")
     check(lambda x: _select(RAW.NotEqual(x=x, y=x), tf.constant(np.float32(np.nan)), x), x)
