@@ -48,9 +48,7 @@ def test_lstm(known, reverse, batch):
         polymorphic_shapes=[shape, None],
     )
     size = None if batch == "b" else batch
-    written = Written(
-        converted, tf.TensorSpec([5, size, FEATURES]), tf.TensorSpec([], tf.float32)
-    )
+    written = Written(converted, tf.TensorSpec([5, size, FEATURES]), tf.TensorSpec([], tf.float32))
     assert "LSTM" in written.ops()
     assert "Loop" not in written.ops()
     assert "ReverseSequence" not in written.ops()

@@ -41,9 +41,7 @@ def file_of(concrete: PyTree) -> bytes:
     return file
 
 
-def proto_of(
-    concrete: PyTree, signature: Signature, params: PyTree, opset: int
-) -> onnx.ModelProto:
+def proto_of(concrete: PyTree, signature: Signature, params: PyTree, opset: int) -> onnx.ModelProto:
     """The model of the function of a signature, which the strict checker accepts.
 
     Its inputs, and the sizes of inputs and outputs, have the names of the signature.

@@ -73,9 +73,7 @@ def _weights(
     return [*(_gather(w, rows, at, 2) for at in places), biases]
 
 
-def _gather(
-    w: Writer, x: ir.Value, places: Sequence[int] | np.ndarray, axis: int
-) -> ir.Value:
+def _gather(w: Writer, x: ir.Value, places: Sequence[int] | np.ndarray, axis: int) -> ir.Value:
     result: ir.Value = w.op("Gather", x, w.constant(places, np.int64), axis=axis)
     return result
 
