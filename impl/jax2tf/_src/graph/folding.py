@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -46,12 +47,16 @@ def _is_small(node: Node, arrays: list[np.ndarray]) -> bool:
     (result,) = node.outputs
     if result.dtype is None or result.dtype.hasobject or result.shape is None:
         return False
-    if not all(isinstance(size, int) for size in result.shape):
-        # Constants of constants: TensorFlow did not infer the size, as that of a Range.
-        return sum(x.nbytes for x in arrays) <= _MAX_BYTES and node.op != "Range"
-    size = int(np.prod([*result.shape, 1], dtype=object)) * result.dtype.itemsize
-    return size <= max(_MAX_BYTES, sum(x.nbytes for x in arrays))
+    sizes = [size for size in result.shape if isinstance(size, int)]
+    n_given = sum(x.nbytes for x in arrays)
+    if len(sizes) < len(result.shape):
+        # TensorFlow did not infer the size.
+        return n_given <= _MAX_BYTES and node.op in _SMALLER
+    return math.prod(sizes) * result.dtype.itemsize <= max(_MAX_BYTES, n_given)
 
+
+# Ops whose results are not larger than their operands.
+_SMALLER = frozenset({"ConcatV2", "Pack", "Reshape", "Slice", "Squeeze", "StridedSlice"})
 
 Compute = Callable[..., PyTree]
 
@@ -150,5 +155,5 @@ _BY_VALUE: Mapping[str, Compute] = {
 _BY_SHAPE: Mapping[str, Compute] = {
     "Rank": lambda node, shape: np.array(len(shape), np.int32),
     "Shape": lambda node, shape: np.array(shape, node.outputs[0].dtype),
-    "Size": lambda node, shape: np.array(int(np.prod(shape)), node.outputs[0].dtype),
+    "Size": lambda node, shape: np.array(math.prod(shape), node.outputs[0].dtype),
 }

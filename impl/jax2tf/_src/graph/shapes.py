@@ -233,7 +233,7 @@ def _range(node: Node, *shapes: Shape) -> Shape:
     start, end, step = values
     if start is None or end is None or step is None:
         return (None,)
-    return (len(np.arange(start, end, step)),)
+    return (len(np.arange(*map(np.ndarray.item, (start, end, step)))),)
 
 
 _ELEMENTWISE = (

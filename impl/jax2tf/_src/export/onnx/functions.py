@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import jax
@@ -63,7 +63,8 @@ def _name_sizes(program: Program, signature: Signature, params: PyTree) -> None:
     if not any(isinstance(size, str) for spec in signature.inputs for size in spec.shape):
         return
     shapes = _result_shapes(signature, params)
-    for tensor, shape in zip(program.main.outputs, shapes, strict=True):
+    for name, tensor in zip(program.output_names, program.main.outputs, strict=True):
+        shape = shapes[name]
         if tensor.shape is not None and len(tensor.shape) == len(shape):
             tensor.shape = tuple(
                 named if size is None else size
@@ -71,8 +72,8 @@ def _name_sizes(program: Program, signature: Signature, params: PyTree) -> None:
             )
 
 
-def _result_shapes(signature: Signature, params: PyTree) -> Sequence[Sequence[str]]:
-    """The sizes of each result as JAX writes them."""
+def _result_shapes(signature: Signature, params: PyTree) -> dict[str, list[str]]:
+    """The sizes of each result, by its name, as JAX writes them."""
 
     def function(params: PyTree, *leaves: PyTree) -> PyTree:
         args, kwargs = signature.arguments(leaves)
@@ -85,4 +86,5 @@ def _result_shapes(signature: Signature, params: PyTree) -> Sequence[Sequence[st
     )
     leaves = [tf.TensorSpec(spec.spec.shape, spec.spec.dtype) for spec in signature.inputs]
     structs, _ = shapes_of(() if params is None else params, *leaves)
-    return [list(map(str, leaf.shape)) for leaf in jax.tree.leaves(structs)]
+    sizes = [list(map(str, leaf.shape)) for leaf in jax.tree.leaves(structs)]
+    return dict(zip(signature.output_names(structs), sizes, strict=True))

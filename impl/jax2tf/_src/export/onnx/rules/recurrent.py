@@ -63,8 +63,8 @@ def _weights(
     none = np.zeros(whole, np.float32)
     if of_matrix.value is not None and of_bias.value is not None:
         columns = of_matrix.value.T.reshape([*by_gate, n_rows])[_ORDER].reshape([*whole, n_rows])
-        row = of_bias.value.reshape(by_gate)[_ORDER].reshape(whole)
-        arrays = [*(columns[..., at] for at in places), np.concatenate([row, none], 1)]
+        of_x = of_bias.value.reshape(by_gate)[_ORDER].reshape(whole)
+        arrays = [*(columns[..., at] for at in places), np.concatenate([of_x, none], 1)]
         return [w.constant(array) for array in arrays]
     transposed = _shaped(w, w.op("Transpose", matrix, perm=[1, 0]), [*by_gate, n_rows])
     rows = _shaped(w, _gather(w, transposed, _ORDER, 0), [*whole, n_rows])
