@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from tests.impl.onnx.running import Written
-from tests.impl.onnx.values import DTYPES, FLOATS, NUMBERS, SIGNED, UNSIGNED, special
+from tests.impl.onnx.values import DTYPES, FLOATS, NUMBERS, special
 
 _raw = tf.raw_ops
 _KINDS = ("int32", "int64")
@@ -171,3 +171,22 @@ def test_one_hot(axis, kind, dtype):
     written.check(indices, np.int32(4))
     if kind != "uint8":
         written.check(-indices, np.int32(2))
+
+
+def test_float16_is_not_added():
+    with pytest.raises(NotImplementedError, match="no add of float16"):
+        Written(
+            lambda x: _raw.TensorScatterAdd(tensor=x, indices=[[0], [0]], updates=x[:2]),
+            tf.TensorSpec([3], "float16"),
+        )
+
+
+@pytest.mark.parametrize("name", ["Min", "Max"])
+def test_extremes_of_float16(name):
+    op = getattr(_raw, f"TensorScatter{name}")
+    written = Written(
+        lambda x, u: op(tensor=x, indices=[[0], [2], [0]], updates=u),
+        tf.TensorSpec([3, 4], "float16"),
+        tf.TensorSpec([3, 4], "float16"),
+    )
+    written.check(_finite("float16", (3, 4)), _finite("float16", (3, 4), 1))

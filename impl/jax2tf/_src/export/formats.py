@@ -115,7 +115,7 @@ FORMATS: Mapping[str, Format] = {
             ".onnx",
             onnx,
             {"target": onnx.TARGET, **_FOR_ENGINES},
-            ("tf2onnx", "onnx"),
+            ("onnx", "onnx_ir"),
             ("onnxruntime",),
             one_namespace=True,
             check_options=onnx.check_options,

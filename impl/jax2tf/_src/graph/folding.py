@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from jax2tf._src.graph.graph import Node
 from jax2tf._src.util.typing import PyTree
 
-# Larger results are computed at run time, unless an operand is as large.
+# Larger results are computed at run time, unless the operands are as large.
 _MAX_BYTES = 1 << 16
 
 
@@ -46,12 +47,16 @@ def _is_small(node: Node, arrays: list[np.ndarray]) -> bool:
     (result,) = node.outputs
     if result.dtype is None or result.dtype.hasobject or result.shape is None:
         return False
-    if not all(isinstance(size, int) for size in result.shape):
-        # Constants of constants: TensorFlow did not infer the size, as that of a Range.
-        return sum(x.nbytes for x in arrays) <= _MAX_BYTES and node.op != "Range"
-    size = int(np.prod([*result.shape, 1], dtype=object)) * result.dtype.itemsize
-    return size <= max(_MAX_BYTES, *(x.nbytes for x in arrays))
+    sizes = [size for size in result.shape if isinstance(size, int)]
+    n_given = sum(x.nbytes for x in arrays)
+    if len(sizes) < len(result.shape):
+        # TensorFlow did not infer the size.
+        return n_given <= _MAX_BYTES and node.op in _SMALLER
+    return math.prod(sizes) * result.dtype.itemsize <= max(_MAX_BYTES, n_given)
 
+
+# Ops whose results are not larger than their operands.
+_SMALLER = frozenset({"ConcatV2", "Pack", "Reshape", "Slice", "Squeeze", "StridedSlice"})
 
 Compute = Callable[..., PyTree]
 
@@ -100,7 +105,17 @@ def _squeeze(node: Node, x: np.ndarray) -> np.ndarray:
     return np.squeeze(x, None if axes is None else tuple(axes))
 
 
+def _inverse(x: np.ndarray) -> np.ndarray:
+    return np.ones_like(x) / x
+
+
+# NumPy rounds each of these as every engine does.
 _ELEMENTWISE: Mapping[str, Compute] = {
+    "Abs": np.abs,
+    "RealDiv": np.divide,
+    "Reciprocal": _inverse,
+    "Sqrt": np.sqrt,
+    "Square": np.square,
     "AddV2": np.add,
     "Mul": np.multiply,
     "Sub": np.subtract,
@@ -150,5 +165,5 @@ _BY_VALUE: Mapping[str, Compute] = {
 _BY_SHAPE: Mapping[str, Compute] = {
     "Rank": lambda node, shape: np.array(len(shape), np.int32),
     "Shape": lambda node, shape: np.array(shape, node.outputs[0].dtype),
-    "Size": lambda node, shape: np.array(int(np.prod(shape)), node.outputs[0].dtype),
+    "Size": lambda node, shape: np.array(math.prod(shape), node.outputs[0].dtype),
 }

@@ -2,9 +2,9 @@
 
 In the result nodes are only ops that compute. The other ops are:
 
-    While   attributes `cond` and `body` are graphs whose arguments are the carried tensors, which are
-            the node's operands; what a step does not change is not carried. Pruning adds `used`,
-            the positions of the results that are read
+    While   attributes `cond` and `body` are graphs whose arguments are the carried tensors, the
+            node's operands; what a step does not change is not carried. Pruning adds `used`, the
+            positions of the results that are read
     If      attributes `then` and `otherwise` are graphs without arguments; the operand is a bool
 
 An inner graph reads tensors of the graphs around it.

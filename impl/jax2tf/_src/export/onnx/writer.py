@@ -9,6 +9,7 @@ import onnx
 import onnx_ir as ir
 
 from jax2tf._src.export.onnx import passes, registry
+from jax2tf._src.export.onnx.lstm import with_lstm
 from jax2tf._src.export.onnx.rules import import_rules
 from jax2tf._src.graph.graph import Graph, Node, Program, Tensor
 from jax2tf._src.graph.inlining import inlined
@@ -77,7 +78,7 @@ class Writer:
         key = (
             (str(array.dtype), array.shape, array.tobytes())
             if array.nbytes <= _SMALL
-            else id(value)
+            else id(array)
         )
         known = self._constants.get(key)
         if known is None:
@@ -183,6 +184,7 @@ def model_of(
     import_rules()
     main = inlined(program)
     simplify(main)
+    with_lstm(main)
     writer = Writer(opset)
     # The names of the user come first.
     for name in (*(tensor.name for tensor in main.inputs), *program.output_names):
@@ -191,8 +193,12 @@ def model_of(
     writer.take(dict(zip(main.inputs, inputs, strict=True)))
     results = writer.write_results(main, main.outputs)
     graph = writer.graph(main.name, inputs, results)
-    for name, tensor, value in zip(program.output_names, main.outputs, graph.outputs, strict=True):
-        value.name, value.shape, value.type = name, _shape(tensor), _type(tensor)
+    for name, tensor, value in zip(
+        program.output_names, program.main.outputs, graph.outputs, strict=True
+    ):
+        # A pass may have found the shape of the value; the program has the names of sizes.
+        value.name, value.type = name, _type(tensor)
+        value.shape = _named(_shape(tensor), value.shape)
     graph.opset_imports[""] = opset
     for initializer in writer.initializers:
         graph.register_initializer(initializer)
@@ -223,6 +229,14 @@ def _describe(value: PyTree, tensor: Tensor) -> None:
 
 def _shape(tensor: Tensor) -> ir.Shape | None:
     return None if tensor.shape is None else ir.Shape(tensor.shape)
+
+
+def _named(shape: ir.Shape | None, other: ir.Shape | None) -> ir.Shape | None:
+    """A shape, with the sizes of another one where it has none."""
+    if shape is None or other is None or len(shape) != len(other):
+        return shape or other
+    unknown = ir.SymbolicDim(None)
+    return ir.Shape([y if x == unknown else x for x, y in zip(shape, other, strict=True)])
 
 
 def _type(tensor: Tensor) -> ir.TensorType | None:

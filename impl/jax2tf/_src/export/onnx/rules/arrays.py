@@ -43,8 +43,7 @@ def _reshaped(w: Writer, x: ir.Value, given: Tensor, target: Sequence[sizes.Entr
     is_open = [not isinstance(n, int) or n == -1 for n in target]
     if sum(is_open) <= 1 and 0 not in target:
         return w.op("Reshape", x, int64s(w, *(n if isinstance(n, int) else -1 for n in target)))
-    source, rank = sizes.root(given), sizes.rank_of(given)
-    numbers = [0 if i < rank and n == sizes.SizeOf(source, i) else n for i, n in enumerate(target)]
+    numbers = [0 if sizes.is_size(n, given, i) else n for i, n in enumerate(target)]
     if 0 not in target and all(isinstance(n, int) for n in numbers):
         return w.op("Reshape", x, sizes.joined(w, numbers))
     return w.op("Reshape", x, sizes.joined(w, target), allowzero=1)
@@ -197,12 +196,8 @@ def _broadcast_to(w: Writer, node: Node, x: ir.Value, shape: ir.Value) -> ir.Val
         return expanded(w, sizes.dtype_of(given), x, sizes.vector(w, node.inputs[1]))
     target = _with_known(target, result)
     # A dimension that keeps its size is broadcast to 1.
-    own, source = sizes.rank_of(given), sizes.root(given)
-    front = len(target) - own
-    target = [
-        1 if i >= front and n == sizes.SizeOf(source, i - front) else n
-        for i, n in enumerate(target)
-    ]
+    front = len(target) - sizes.rank_of(given)
+    target = [1 if sizes.is_size(n, given, i - front) else n for i, n in enumerate(target)]
     if all(n == 1 for n in target) and front == 0:
         return x
     return expanded(w, sizes.dtype_of(given), x, sizes.joined(w, target))
@@ -294,7 +289,7 @@ def _size(w: Writer, node: Node, x: ir.Value) -> ir.Value:
         count = w.op("ReduceProd", sizes.shape_of(w, node.inputs[0]), keepdims=0)
     else:
         count = w.op("Size", x)
-    return _from_int64(w, count, dtype)
+    return _from_int64(w, sizes.of_int64(count, []), dtype)
 
 
 @writes("Rank")

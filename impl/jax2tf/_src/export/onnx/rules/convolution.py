@@ -14,6 +14,7 @@ import onnx_ir as ir
 from jax2tf._src.export.onnx.registry import writes
 from jax2tf._src.export.onnx.rules import sizes
 from jax2tf._src.export.onnx.rules.arrays import transposed
+from jax2tf._src.export.onnx.rules.dtypes import compute
 from jax2tf._src.export.onnx.rules.sizes import int64s
 from jax2tf._src.export.onnx.writer import Writer
 from jax2tf._src.graph.graph import Node, Size, Tensor
@@ -55,8 +56,10 @@ def _convolved(w: Writer, node: Node, x: ir.Value, kernel: ir.Value, groups: int
     window = [_size(filters, i) for i in range(rank)]
     strides, dilations = (_spatial(node, name) for name in ("strides", "dilations"))
     extent = [(k - 1) * d + 1 for k, d in zip(window, dilations, strict=True)]
-    result = w.op(
+    result = compute(
+        w,
         "Conv",
+        sizes.dtype_of(image),
         _first(w, node, x),
         kernel,
         group=groups if groups != 1 else None,
@@ -169,8 +172,10 @@ def _conv_backprop_input(
     edges = [_edges(node, i, wanted[i], extent[i], strides[i]) for i in range(rank)]
     pairs, extra = [(low, high) for low, high, _ in edges], [n for *_, n in edges]
     groups = _size(result, _channel_axis(node)) // _size(filters, rank)
-    out = w.op(
+    out = compute(
+        w,
         "ConvTranspose",
+        sizes.dtype_of(result),
         _first(w, node, x),
         transposed(w, kernel, _KERNELS[rank]),
         group=groups if groups != 1 else None,
@@ -231,8 +236,10 @@ _POOLS = {
 def _pool(w: Writer, node: Node, x: ir.Value) -> ir.Value:
     image = node.inputs[0]
     window, strides = (_spatial(node, name) for name in ("ksize", "strides"))
-    out = w.op(
+    out = compute(
+        w,
         _POOLS[node.op],
+        sizes.dtype_of(image),
         _first(w, node, x),
         kernel_shape=window,
         strides=_unless_ones(strides),

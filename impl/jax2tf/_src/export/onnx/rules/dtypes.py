@@ -33,7 +33,7 @@ _ORDERED = _WIDE | {"int8", "uint8"}
 KERNELS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("Abs", "Add", "Sub", "Mul", "Div", "Mod"), _NUMBERS),
     # The sign of a NaN in float16 is 0, and that of an int64 may be wrong.
-    "Sign": _NUMBERS - {"float16", "int64"},
+    "Sign": (_NUMBERS | {"bfloat16"}) - {"float16", "int64"},
     **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), _NUMBERS),
     "Equal": _NUMBERS | {"bool"},
     "Neg": _SIGNED | _FLOATS,
@@ -54,6 +54,9 @@ KERNELS: Mapping[str, frozenset[str]] = {
     "Pad": _ORDERED | {"bool", "uint32", "uint64"},
     "Tile": _NUMBERS | {"bool"},
     "Trilu": _WIDE | {"bool"},
+    **dict.fromkeys(("Conv", "ConvTranspose", "AveragePool"), _HALF_AND_SINGLE),
+    "MaxPool": _FLOATS | {"int8", "uint8"},
+    "Resize": _HALF_AND_SINGLE | {"int8", "int32", "uint8"},
     **dict.fromkeys(("ReduceSum", "ReduceProd", "ReduceMean", "CumSum", "Einsum"), _WIDE),
     "CumProd": _WIDE | {"uint32", "uint64"},
     **dict.fromkeys(("ReduceMax", "ReduceMin"), _ORDERED - {"int64"}),
@@ -73,6 +76,7 @@ _WIDER: Mapping[str, str] = {
 _WIDER_OF_OP: Mapping[tuple[str, str], str] = {
     ("ReduceMax", "uint32"): "float64",
     ("ReduceMin", "uint32"): "float64",
+    ("Where", "bool"): "uint8",
 }
 _HIGHEST_BIT = np.int64(np.iinfo(np.int64).min)
 

@@ -16,7 +16,7 @@ from jax2tf._src.graph.graph import Node
 # ONNX's op of the same meaning, whose result has the dtype of its operands.
 _SAME: Mapping[str, str] = {
     **{op: op for op in ("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos")},
-    **{op: op for op in ("Cosh", "Erf", "Exp", "Floor", "Log", "Mul", "Neg", "Pow", "Sin", "Sinh")},
+    **{op: op for op in ("Cosh", "Erf", "Exp", "Floor", "Log", "Mul", "Neg", "Sin", "Sinh")},
     **{op: op for op in ("Sqrt", "Sub", "Tan", "Tanh")},
     **dict.fromkeys(("Add", "AddV2"), "Add"),
     "RealDiv": "Div",
@@ -29,8 +29,9 @@ _COMPARISONS: Mapping[str, str] = {
     "Greater": "Greater",
     "GreaterEqual": "GreaterOrEqual",
     "IsNan": "IsNaN",
-    "IsInf": "IsInf",
 }
+# The first opset whose IsInf takes float16.
+_OPSET_OF_INFINITE_HALVES = 20
 _LOGIC: Mapping[str, str] = {"LogicalAnd": "And", "LogicalOr": "Or", "LogicalNot": "Not"}
 
 
@@ -66,6 +67,18 @@ def _not_equal(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
     if dtype_of(node) == np.bool_:
         return w.op("Xor", x, y)
     return w.op("Not", ask(w, "Equal", dtype_of(node), x, y))
+
+
+@writes("IsInf")
+def _is_inf(w: Writer, node: Node, x: ir.Value) -> ir.Value:
+    return is_infinite(w, dtype_of(node), x)
+
+
+def is_infinite(w: Writer, dtype: np.dtype, x: ir.Value) -> ir.Value:
+    """Whether each number is infinite."""
+    if dtype == np.float16 and w.opset < _OPSET_OF_INFINITE_HALVES:
+        return w.op("IsInf", cast(w, x, np.dtype(np.float32)))
+    return ask(w, "IsInf", dtype, x)
 
 
 @writes("IsFinite")
@@ -135,7 +148,7 @@ def _atan2(w: Writer, node: Node, y: ir.Value, x: ir.Value) -> ir.Value:
         return w.op("And", this, that)
 
     # The quotient of two infinities is that of their signs, and two zeros have the angle of y / 1.
-    infinite = both(ask(w, "IsInf", dtype, y), ask(w, "IsInf", dtype, x))
+    infinite = both(is_infinite(w, dtype, y), is_infinite(w, dtype, x))
     zero = both(ask(w, "Equal", dtype, y, number(0)), ask(w, "Equal", dtype, x, number(0)))
     above = where(w, dtype, infinite, compute(w, "Sign", dtype, y), y)
     below = where(w, dtype, infinite, compute(w, "Sign", dtype, x), x)

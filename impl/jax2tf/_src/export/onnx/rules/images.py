@@ -9,6 +9,7 @@ from jax2tf._src.export.onnx.registry import writes
 from jax2tf._src.export.onnx.rules import sizes
 from jax2tf._src.export.onnx.rules.arrays import transposed
 from jax2tf._src.export.onnx.rules.convolution import CHANNELS_FIRST, CHANNELS_LAST
+from jax2tf._src.export.onnx.rules.dtypes import narrowed, widened
 from jax2tf._src.export.onnx.writer import Writer
 from jax2tf._src.graph.graph import Node
 from jax2tf._src.util.typing import PyTree
@@ -31,16 +32,17 @@ def _resized(w: Writer, node: Node, x: ir.Value, **attributes: PyTree) -> ir.Val
     x = transposed(w, x, CHANNELS_FIRST[2])
     batch, *_, channels = sizes.sizes_of(node.inputs[0]) or []
     target = sizes.joined(w, [batch, channels, *(sizes.entries(node.inputs[1]) or [])])
+    dtype = np.dtype(np.float32) if node.op == "ResizeBilinear" else sizes.dtype_of(node.inputs[0])
     result = w.op(
         "Resize",
-        x,
+        widened(w, "Resize", dtype, x),
         None,
         None,
         target,
         coordinate_transformation_mode=_coordinates(node),
         **attributes,
     )
-    return transposed(w, result, CHANNELS_LAST[2])
+    return transposed(w, narrowed(w, "Resize", dtype, result), CHANNELS_LAST[2])
 
 
 @writes("ResizeNearestNeighbor")

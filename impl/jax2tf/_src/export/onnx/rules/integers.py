@@ -94,7 +94,7 @@ def _truncate_mod(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
 def _floor_div(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
     dtype = dtype_of(node)
     if is_float(dtype):
-        return compute(w, "Floor", dtype, compute(w, "Div", dtype, x, y))
+        return _floor_of_quotient(w, dtype, x, y)
     if dtype.kind == "u":
         return compute(w, "Div", dtype, x, y)
     if dtype != np.int64:
@@ -111,6 +111,15 @@ def _floor_div(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
     is_exact = w.op("Equal", remainder, zero)
     less = w.op("Sub", quotient, cast(w, signs_differ, dtype))
     return w.op("Where", is_exact, quotient, less)
+
+
+def _floor_of_quotient(w: Writer, dtype: np.dtype, x: ir.Value, y: ir.Value) -> ir.Value:
+    if dtype != np.float16:
+        return compute(w, "Floor", dtype, compute(w, "Div", dtype, x, y))
+    # Between two ops of float16, ONNX Runtime may keep the digits of float32.
+    wide = np.dtype(np.float32)
+    quotient = cast(w, w.op("Div", cast(w, x, wide), cast(w, y, wide)), dtype)
+    return cast(w, w.op("Floor", cast(w, quotient, wide)), dtype)
 
 
 @writes("FloorMod")

@@ -1,4 +1,4 @@
-"""Lists of tensors: an array of one more dimension, or what will be the output of a loop's steps."""
+"""Lists of tensors: arrays of one more dimension, or outputs of the steps of a loop."""
 
 from __future__ import annotations
 

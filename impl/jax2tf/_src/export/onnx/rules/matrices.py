@@ -66,8 +66,9 @@ def _diag(
     if side != length and not (side is None and _square(node)):
         # The diagonal ends before the last row, or the last column.
         column = _lengthened(w, node, column, number, side, length)
-    is_there = _on_diagonal(w, node, number, height, width)
-    return where(w, sizes.dtype_of(result), is_there, column, padding)
+    # A Where of ONNX Runtime makes 0.0 of a -0.0 that it takes where the condition holds.
+    is_elsewhere = _off_diagonal(w, node, number, height, width)
+    return where(w, sizes.dtype_of(result), is_elsewhere, padding, column)
 
 
 def _square(node: Node) -> bool:
@@ -85,17 +86,19 @@ def _lengthened(
     return padded(w, sizes.dtype_of(node.outputs[0]), column, int64s(w, *pads))
 
 
-def _on_diagonal(
+def _off_diagonal(
     w: Writer, node: Node, number: int, height: int | None, width: int | None
 ) -> ir.Value:
-    """Where a matrix has its diagonal."""
+    """Where a matrix does not have its diagonal."""
     if height is not None and width is not None:
-        return w.constant(np.eye(height, width, number, dtype=bool))
+        return w.constant(~np.eye(height, width, number, dtype=bool))
     if not _square(node):
         raise NotImplementedError(f"a {node.op} of open sizes that is not square")
     length = w.op("Squeeze", _last_size(w, node.inputs[0]), int64s(w, 0))
     places = w.op("Range", w.constant(np.int64(0)), length, w.constant(np.int64(1)))
-    return w.op("Equal", w.op("Unsqueeze", places, int64s(w, 1)), places)
+    # ONNX Runtime takes a Not of the condition out of a Where and exchanges its operands.
+    apart = w.op("Sub", w.op("Unsqueeze", places, int64s(w, 1)), places)
+    return w.op("Cast", apart, to=ir.DataType.BOOL)
 
 
 def _last_size(w: Writer, tensor: Tensor) -> ir.Value:

@@ -56,6 +56,9 @@ def _reduce(w: Writer, node: Node, x: ir.Value, axes: ir.Value) -> ir.Value:
     if node.op == "Mean" and 0 in _sizes(node, known):
         return _mean_of_nothing(w, dtype, x, known, keepdims)
     listed = w.constant(known, np.int64)
+    if 0 in _sizes(node, known) and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return _filled(w, dtype, x, known, keepdims, limits.min if node.op == "Max" else limits.max)
     if dtype in (np.int64, np.uint64) and op in ("ReduceMax", "ReduceMin"):
         return _long_extreme(w, op, dtype, x, known, keepdims)
     if dtype == np.int16 and not _has_elements(node, known):
@@ -205,8 +208,7 @@ def _integer_product(
     for axis in reversed(axes):
         size = sizes[axis]
         if size == 0:
-            x = w.op("ReduceSum", cast(w, x, _INT64), w.constant([axis], np.int64), keepdims=1)
-            x = w.op("Add", cast(w, x, dtype), w.constant(1, dtype))
+            x = _filled(w, dtype, x, [axis], True, 1)
         elif isinstance(size, int):
             x = _halved(w, dtype, x, axis, size)
         else:
@@ -231,6 +233,15 @@ def _halved(w: Writer, dtype: np.dtype, x: ir.Value, axis: int, size: int) -> ir
     for one in left:
         x = compute(w, "Mul", dtype, x, one)
     return x
+
+
+def _filled(
+    w: Writer, dtype: np.dtype, x: ir.Value, axes: Sequence[int], keepdims: bool, number: int
+) -> ir.Value:
+    """A number for each reduction of an axis without elements."""
+    listed = w.constant(axes, np.int64)
+    zeros = w.op("ReduceSum", cast(w, x, _INT64), listed, keepdims=int(keepdims))
+    return compute(w, "Add", dtype, cast(w, zeros, dtype), w.constant(number, dtype))
 
 
 def _mean_of_nothing(

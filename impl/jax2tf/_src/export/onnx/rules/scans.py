@@ -95,7 +95,7 @@ def _unless_empty(
     result: ir.Value = w.op(
         "If",
         is_empty,
-        then_branch=_branch(w, lambda inner: inner.op("Identity", if_empty)),
+        then_branch=_branch(w, lambda inner: if_empty),
         else_branch=_branch(w, scan),
     )
     return result
@@ -129,17 +129,16 @@ def _slice_of(
 
 def _body(w: Writer, op: str, dtype: np.dtype, rank: int, exclusive: bool | None) -> ir.Graph:
     """A step: the state combined with a slice, and what is given for this slice, if anything."""
-    kind, shape = ir.TensorType(onnx_dtype(dtype)), ir.Shape([None] * rank)
-
-    def value(name: str) -> ir.Value:
-        return ir.Value(name=w.unique(name), type=kind, shape=shape)
-
-    state, x = value("state"), value("slice")
+    state, x = (argument(w, name, dtype, rank) for name in ("state", "slice"))
     inner = w.inner()
     following = compute(inner, op, dtype, state, x)
     results = [following]
     if exclusive is not None:
-        results.append(inner.op("Identity", state if exclusive else following))
-    for result in results:
-        result.type, result.shape = kind, shape
+        results.append(state if exclusive else following)
     return inner.graph(w.unique("step"), [state, x], results)
+
+
+def argument(w: Writer, name: str, dtype: np.dtype, rank: int) -> ir.Value:
+    """A new argument of an inner graph, of unknown sizes."""
+    shape = ir.Shape([None] * rank)
+    return ir.Value(name=w.unique(name), type=ir.TensorType(onnx_dtype(dtype)), shape=shape)

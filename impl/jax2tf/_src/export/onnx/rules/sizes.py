@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import onnx_ir as ir
@@ -40,7 +41,29 @@ class Item:
     index: int | None
 
 
-Entry = int | SizeOf | Item
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """The sum, difference or product of two sizes, by ONNX's name of the op."""
+
+    op: str
+    one: Entry
+    other: Entry
+
+
+Entry: TypeAlias = "int | SizeOf | Item | Result"
+
+_ARITHMETIC = {"AddV2": "Add", "Sub": "Sub", "Mul": "Mul"}
+
+
+def is_size(entry: Entry, tensor: Tensor, axis: int) -> bool:
+    """Whether a number is the size of a dimension of a tensor, or one of the same name."""
+    if not isinstance(entry, SizeOf) or tensor.shape is None or not 0 <= axis < len(tensor.shape):
+        return False
+    if entry == SizeOf(root(tensor), axis):
+        return True
+    other = entry.tensor.shape
+    name = tensor.shape[axis]
+    return isinstance(name, str) and other is not None and other[entry.axis] == name
 
 
 def root(tensor: Tensor) -> Tensor:
@@ -64,6 +87,11 @@ def scalar(tensor: Tensor) -> Entry:
         found = _element(node)
         if found is not None:
             return found
+    if node.op in _ARITHMETIC and _is_index(tensor):
+        numbers = [scalar(x) for x in node.inputs]
+        # Sizes do not overflow; other numbers of int32 may.
+        if not any(isinstance(n, Item) for n in numbers):
+            return Result(_ARITHMETIC[node.op], *numbers)
     return Item(tensor, None)
 
 
@@ -187,6 +215,8 @@ def _run(w: Writer, run: Sequence[Entry]) -> ir.Value:
     first = run[0]
     if isinstance(first, int):
         return w.constant(np.array(run, np.int64))
+    if isinstance(first, Result):
+        return w.op(first.op, joined(w, [first.one]), joined(w, [first.other]))
     if isinstance(first, SizeOf):
         return shape_of(w, first.tensor, first.axis, first.axis + len(run))
     numbers = as_int64(w, w.value(first.tensor), first.tensor.dtype)
@@ -204,7 +234,17 @@ def _slice(w: Writer, numbers: ir.Value, start: int, count: int) -> ir.Value:
 def shape_of(w: Writer, tensor: Tensor, start: int = 0, end: int | None = None) -> ir.Value:
     """The sizes of dimensions as a vector of int64."""
     rank = None if tensor.shape is None else len(tensor.shape)
-    return w.op("Shape", w.value(tensor), start=start or None, end=None if end == rank else end)
+    last = rank if end is None else end
+    result: ir.Value = w.op(
+        "Shape", w.value(tensor), start=start or None, end=None if end == rank else end
+    )
+    return of_int64(result, [None if last is None else last - start])
+
+
+def of_int64(value: ir.Value, shape: Sequence[int | None]) -> ir.Value:
+    """A value on the way to a result, which says its dtype and its shape."""
+    value.type, value.shape = ir.TensorType(ir.DataType.INT64), ir.Shape(shape)
+    return value
 
 
 def as_int64(w: Writer, value: ir.Value, dtype: np.dtype | None) -> ir.Value:
