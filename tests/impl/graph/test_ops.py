@@ -101,6 +101,9 @@ CALLS: dict[str, Any] = {
     "reshape to sizes": lambda o, t: o.reshape(t.x, [o.shape(t.x)[0], -1]),
     "reverse": lambda o, t: o.reverse(t.x, [0]),
     "slice": lambda o, t: o.slice(t.x, [0, 1, 0], [1, -1, 2]),
+    "slice at a place of int64": lambda o, t: o.slice(
+        t.x, o.cast([t.i[0, 0, 0], 0, 0], dtypes.int64), [1, -1, 2]
+    ),
     "split": lambda o, t: o.split(t.x, 2, 2, 2),
     "split of sizes": lambda o, t: o.split(t.x, o.constant([1, 3]), 2, 2),
     "squeeze": lambda o, t: o.squeeze(t.x[:1], 0),

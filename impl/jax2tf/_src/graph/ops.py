@@ -350,7 +350,9 @@ def size(input: PyTree, out_type: PyTree = int32) -> Symbol:
 
 def slice(input_: PyTree, begin: PyTree, size: PyTree) -> Symbol:
     """The part from `begin` of these sizes."""
-    return raw.Slice(input=input_, begin=_integers(begin), size=_integers(size))
+    known = [x.dtype for x in (begin, size) if isinstance(x, Symbol)]
+    first, sizes = (_integers(x, known[0] if known else int32) for x in (begin, size))
+    return raw.Slice(input=input_, begin=first, size=sizes)
 
 
 def split(
