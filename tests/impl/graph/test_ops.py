@@ -121,6 +121,7 @@ CALLS: dict[str, Any] = {
     "matmul": lambda o, t: o.matmul(t.x[0], t.y[0], transpose_b=True),
     "matmul in batches": lambda o, t: o.matmul(t.x, t.y, adjoint_a=True),
     "matmul of complex": lambda o, t: o.matmul(t.z, t.z, transpose_a=True),
+    "places of top_k": lambda o, t: o.top_k(t.x, 2).indices,
     "band_part": lambda o, t: o.band_part(t.x, 0, -1),
     "set_diag": lambda o, t: o.set_diag(t.x, t.y[:, :, 0]),
     "cholesky": lambda o, t: o.cholesky(t.x[:, :3, :3]),

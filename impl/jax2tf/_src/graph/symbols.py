@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import NoReturn
@@ -393,7 +394,8 @@ def _made(signature: Signature, arguments: dict[str, PyTree]) -> PyTree:
     results = [Symbol(x, maker) for x in maker.make(signature.op, operands, attributes)]
     if len(signature.results) == 1:
         return results if signature.results[0].is_list else results[0]
-    return tuple(results)
+    # As in TensorFlow, the results have names.
+    return collections.namedtuple(signature.op, [x.name for x in signature.results])(*results)
 
 
 def _operand(value: PyTree, dtype: DType | None) -> PyTree:
