@@ -63,6 +63,14 @@ class Adapter:
         converted = self.convert_for(fun, engine, **options, **target)
         return converted, getattr(part, "REWRITERS", ())
 
+    def onnx_of(self, function: Any) -> bytes:
+        """The ONNX file that the implementation's own writer makes of a concrete function.
+
+        The function is from named tensors to a dict of named tensors.
+        """
+        part: Any = importlib.import_module(f"{self.name}._src.export.onnx.functions")
+        return part.file_of(function)
+
     def convert_for_mesh(
         self, fun: Callable[..., Any], mesh: Any, **options: Any
     ) -> Callable[..., Any]:

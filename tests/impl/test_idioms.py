@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import jax2tf
 from harnesses.engine.graphs import op_types
-from jax2tf._src.export import onnx
+from jax2tf._src.export.onnx import engine as onnx
 from jax2tf._src.lowering.passes import idioms
 from tests.running import assert_near
 

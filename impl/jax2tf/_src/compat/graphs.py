@@ -259,3 +259,12 @@ def name_scope(graph: tf.Graph, scope: str) -> Iterator[None]:
 def clear_attribute(op: tf.Operation, name: str) -> None:
     """Removes an attribute from an op of a graph."""
     op._clear_attr(name)
+
+
+def graphs_of_functions(graph: tf.Graph) -> dict[str, tf.Graph]:
+    """The graphs of the functions that a graph calls, by name.
+
+    The messages of a graph lack the shapes of results.
+    """
+    functions = graph.as_graph_def().library.function
+    return {f.signature.name: graph._get_function(f.signature.name).graph for f in functions}

@@ -14,7 +14,6 @@ from jax2tf._src.export import (
     destination,
     litert,
     obstacles,
-    onnx,
     openvino,
     openvino_pairs,
     packages,
@@ -22,6 +21,7 @@ from jax2tf._src.export import (
     tfjs,
 )
 from jax2tf._src.export.job import Job
+from jax2tf._src.export.onnx import engine as onnx
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.util import option_checks
 from jax2tf._src.util.typing import Option
@@ -115,7 +115,7 @@ FORMATS: Mapping[str, Format] = {
             ".onnx",
             onnx,
             {"target": onnx.TARGET, **_FOR_ENGINES},
-            ("tf2onnx", "onnx"),
+            ("onnx", "onnx_ir"),
             ("onnxruntime",),
             one_namespace=True,
             check_options=onnx.check_options,

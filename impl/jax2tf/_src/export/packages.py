@@ -12,6 +12,7 @@ from jax2tf._src.util.typing import PyTree
 _INSTALLED_BY = {
     "tf2onnx": "the extra `consumers` (pip install 'jax2tf[consumers]')",
     "onnx": "the extra `consumers` (pip install 'jax2tf[consumers]')",
+    "onnx_ir": "the extra `consumers` (pip install 'jax2tf[consumers]')",
     "onnxruntime": "the extra `consumers` (pip install 'jax2tf[consumers]')",
     "openvino": "the extra `consumers` (pip install 'jax2tf[consumers]')",
     "tensorflowjs": "pip install --no-deps tensorflowjs, whose dependencies pin a TensorFlow",

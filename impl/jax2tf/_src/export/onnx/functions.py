@@ -1,0 +1,90 @@
+"""Writes TensorFlow functions as ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import jax
+import onnx
+import onnx_ir as ir
+import tensorflow as tf
+
+from jax2tf._src.api.shape_evaluation import eval_polymorphic_shape
+from jax2tf._src.export.onnx import writer
+from jax2tf._src.graph.from_tensorflow import Shape, program_of
+from jax2tf._src.graph.graph import Program
+from jax2tf._src.util.typing import PyTree
+
+if TYPE_CHECKING:
+    from jax2tf._src.export.signatures import Signature
+
+OPSET = writer.OPSET
+
+
+def model_of(
+    concrete: PyTree, shapes: Mapping[str, Shape] | None = None, opset: int = OPSET
+) -> ir.Model:
+    """The model of a concrete function from named tensors to a dict of named tensors.
+
+    Args:
+      concrete: a tf.types.experimental.ConcreteFunction with an input signature.
+      shapes: the shapes of arguments by name, for open sizes with names.
+      opset: the version of ONNX's ops.
+    """
+    return writer.model_of(program_of(concrete, shapes), opset)
+
+
+def file_of(concrete: PyTree) -> bytes:
+    """The model of a function as the content of a file; see `model_of`."""
+    file: bytes = ir.to_proto(model_of(concrete)).SerializeToString(deterministic=True)
+    return file
+
+
+def proto_of(concrete: PyTree, signature: Signature, params: PyTree, opset: int) -> onnx.ModelProto:
+    """The model of the function of a signature, which the strict checker accepts.
+
+    Its inputs, and the sizes of inputs and outputs, have the names of the signature.
+    """
+    program = program_of(concrete)
+    # TensorFlow's graph has the names of the inputs in lower case.
+    specs = {spec.name.lower(): spec for spec in signature.inputs}
+    for tensor in program.main.inputs:
+        spec = specs[tensor.name.lower()]
+        tensor.name, tensor.shape = spec.name, spec.shape
+    _name_sizes(program, signature, params)
+    model = ir.to_proto(writer.model_of(program, opset))
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def _name_sizes(program: Program, signature: Signature, params: PyTree) -> None:
+    """Gives the open sizes of the outputs the names that JAX has for them."""
+    if not any(isinstance(size, str) for spec in signature.inputs for size in spec.shape):
+        return
+    shapes = _result_shapes(signature, params)
+    for name, tensor in zip(program.output_names, program.main.outputs, strict=True):
+        shape = shapes[name]
+        if tensor.shape is not None and len(tensor.shape) == len(shape):
+            tensor.shape = tuple(
+                named if size is None else size
+                for size, named in zip(tensor.shape, shape, strict=True)
+            )
+
+
+def _result_shapes(signature: Signature, params: PyTree) -> dict[str, list[str]]:
+    """The sizes of each result, by its name, as JAX writes them."""
+
+    def function(params: PyTree, *leaves: PyTree) -> PyTree:
+        args, kwargs = signature.arguments(leaves)
+        return signature.function(params, *args, **kwargs)
+
+    shapes_of = eval_polymorphic_shape(
+        function,
+        polymorphic_shapes=[None, *(spec.polymorphic_shape for spec in signature.inputs)],
+        polymorphic_constraints=signature.constraints,
+    )
+    leaves = [tf.TensorSpec(spec.spec.shape, spec.spec.dtype) for spec in signature.inputs]
+    structs, _ = shapes_of(() if params is None else params, *leaves)
+    sizes = [list(map(str, leaf.shape)) for leaf in jax.tree.leaves(structs)]
+    return dict(zip(signature.output_names(structs), sizes, strict=True))

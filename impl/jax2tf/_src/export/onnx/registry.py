@@ -1,0 +1,47 @@
+"""The rules that write ops of the graph as nodes of ONNX, by the name of the op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from jax2tf._src.graph.graph import Node
+from jax2tf._src.util.typing import PyTree
+
+if TYPE_CHECKING:
+    from jax2tf._src.export.onnx.writer import Writer
+
+# Takes the writer, the node and its operands as values of onnx-ir; gives the result, or a sequence
+# of results where the op has several.
+Rule = Callable[..., PyTree]
+
+_rules: dict[str, Rule] = {}
+
+
+def writes(*ops: str) -> Callable[[Rule], Rule]:
+    """A decorator: the function `rule(writer, node, *operands)` writes these ops."""
+
+    def register(rule: Rule) -> Rule:
+        for op in ops:
+            if op in _rules:
+                raise ValueError(f"two rules write the op {op}")
+            _rules[op] = rule
+        return rule
+
+    return register
+
+
+def rule_of(op: str) -> Rule | None:
+    """The rule of an op; None if there is none."""
+    return _rules.get(op)
+
+
+def known_ops() -> Sequence[str]:
+    """The ops that have rules."""
+    return sorted(_rules)
+
+
+def results_of(rule: Rule, writer: Writer, node: Node, operands: Sequence[PyTree]) -> list[PyTree]:
+    """The results of a rule as a list."""
+    results = rule(writer, node, *operands)
+    return list(results) if isinstance(results, list | tuple) else [results]

@@ -1,0 +1,1 @@
+"""A graph of our own: ops and tensors without TensorFlow."""
