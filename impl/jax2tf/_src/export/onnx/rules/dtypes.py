@@ -32,8 +32,8 @@ _ORDERED = _WIDE | {"int8", "uint8"}
 # in float32 where it has no kernel.
 KERNELS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("Abs", "Add", "Sub", "Mul", "Div", "Mod"), _NUMBERS),
-    # The sign of a NaN in float16 is 0, and that of an int64 may be wrong.
-    "Sign": (_NUMBERS | {"bfloat16"}) - {"float16", "int64"},
+    # The sign of a NaN in float16 and bfloat16 is 0, and that of an int64 may be wrong.
+    "Sign": _NUMBERS - {"float16", "int64"},
     **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), _NUMBERS),
     "Equal": _NUMBERS | {"bool"},
     "Neg": _SIGNED | _FLOATS,
