@@ -167,6 +167,22 @@ def test_open_sizes_of_several_arrays():
     written.check(special("float32", (0, 3)), special("float32", (1, 3)))
 
 
+def test_arithmetic_of_sizes():
+    written = Written(
+        lambda x: [
+            tf.reshape(x, tf.stack([tf.shape(x)[1], tf.shape(x)[0] * 2, 2])),
+            tf.zeros(tf.stack([tf.shape(x)[0] + 3, 7 - tf.shape(x)[1]])),
+            tf.fill([tf.shape(x)[0] * tf.shape(x)[1] + 1], x[0, 0, 1]),
+            tf.zeros([tf.shape(x)[0] - tf.shape(x)[1] + tf.cast(x[0, 0, 0], tf.int32) * 0 + 2]),
+            x[:, tf.shape(x)[1] - 1],
+            x[: tf.shape(x)[0] - 1, : tf.shape(x)[1] - 2],
+        ],
+        tf.TensorSpec([None, None, 4], "int32"),
+    )
+    written.check(special("int32"))
+    written.check(special("int32", (5, 2, 4)))
+
+
 def test_sizes_of_one_name_are_one():
     """A size of another array stays 0 in a Reshape, and 1 in an Expand, if it has the same name."""
     written = Written(

@@ -55,9 +55,16 @@ def _results(graph: tf.Graph, names: Sequence[str]) -> Sequence[tf.Tensor]:
 
 def _array_of(captured: tf.Tensor, variables: Mapping[int, tf.Variable]) -> np.ndarray:
     """The array of a captured tensor or variable, in the same memory if possible."""
-    if captured.dtype != tf.resource:
-        return captured.numpy()
-    return variables[id(captured)].read_value().numpy()
+    tensor = captured
+    if captured.dtype == tf.resource:
+        tensor = variables[id(captured)].read_value()
+    try:
+        array = np.asarray(memoryview(tensor))
+    except (BufferError, TypeError, ValueError):
+        return tensor.numpy()
+    # NumPy's buffers have no dtypes of ml_dtypes.
+    is_same = array.dtype == tensor.dtype.as_numpy_dtype
+    return array if is_same else tensor.numpy()
 
 
 class _Reader:

@@ -95,14 +95,25 @@ def scattered(
     updates: ir.Value,
     reduction: str | None,
 ) -> ir.Value:
-    """The array with updates written into it."""
+    """The array with the updates of a node written into it."""
     places = sizes.as_int64(w, indices, node.inputs[1].dtype)
-    dtype = sizes.dtype_of(node.inputs[0])
+    return written_into(w, sizes.dtype_of(node.inputs[0]), x, places, updates, reduction)
+
+
+def written_into(
+    w: Writer,
+    dtype: np.dtype,
+    x: ir.Value,
+    places: ir.Value,
+    updates: ir.Value,
+    reduction: str | None,
+) -> ir.Value:
+    """An array of a dtype with updates written into it, at places of int64."""
     if reduction is None or dtype.itemsize != 2 or dtype.kind in "iu":
         return w.op("ScatterND", x, places, updates, reduction=reduction)
-    if reduction == "add":
-        # A sum in a wider dtype would be rounded once, and not after each update.
-        raise NotImplementedError(f"ONNX Runtime's ScatterND adds no {dtype.name}")
+    if reduction in ("add", "mul"):
+        # A result in a wider dtype would be rounded once, and not after each update.
+        raise NotImplementedError(f"ONNX Runtime's ScatterND has no {reduction} of {dtype.name}")
     single = np.dtype(np.float32)
     x, updates = cast(w, x, single), cast(w, updates, single)
     return cast(w, w.op("ScatterND", x, places, updates, reduction=reduction), dtype)
@@ -116,7 +127,7 @@ def _scatter_nd(
     zero = w.constant(np.array(0, result.dtype))
     x = filled(w, result, sizes.entries(node.inputs[2]), zero, node.inputs[2])
     places = sizes.as_int64(w, indices, node.inputs[0].dtype)
-    return w.op("ScatterND", x, places, updates, reduction="add")
+    return written_into(w, sizes.dtype_of(result), x, places, updates, "add")
 
 
 @writes("OneHot")

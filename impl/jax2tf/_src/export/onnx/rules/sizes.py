@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import onnx_ir as ir
@@ -40,7 +41,18 @@ class Item:
     index: int | None
 
 
-Entry = int | SizeOf | Item
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """The sum, difference or product of two sizes, by ONNX's name of the op."""
+
+    op: str
+    one: Entry
+    other: Entry
+
+
+Entry: TypeAlias = "int | SizeOf | Item | Result"
+
+_ARITHMETIC = {"AddV2": "Add", "Sub": "Sub", "Mul": "Mul"}
 
 
 def is_size(entry: Entry, tensor: Tensor, axis: int) -> bool:
@@ -75,6 +87,11 @@ def scalar(tensor: Tensor) -> Entry:
         found = _element(node)
         if found is not None:
             return found
+    if node.op in _ARITHMETIC and _is_index(tensor):
+        numbers = [scalar(x) for x in node.inputs]
+        # Sizes do not overflow; other numbers of int32 may.
+        if not any(isinstance(n, Item) for n in numbers):
+            return Result(_ARITHMETIC[node.op], *numbers)
     return Item(tensor, None)
 
 
@@ -198,6 +215,8 @@ def _run(w: Writer, run: Sequence[Entry]) -> ir.Value:
     first = run[0]
     if isinstance(first, int):
         return w.constant(np.array(run, np.int64))
+    if isinstance(first, Result):
+        return w.op(first.op, joined(w, [first.one]), joined(w, [first.other]))
     if isinstance(first, SizeOf):
         return shape_of(w, first.tensor, first.axis, first.axis + len(run))
     numbers = as_int64(w, w.value(first.tensor), first.tensor.dtype)
