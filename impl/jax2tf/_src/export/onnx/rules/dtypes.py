@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 
 from jax2tf._src.export.onnx.writer import Writer, onnx_dtype
 from jax2tf._src.util.typing import PyTree
-
-BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 _HALF_AND_SINGLE = frozenset({"float16", "float32"})
 _FLOATS = _HALF_AND_SINGLE | {"float64"}
