@@ -21,9 +21,9 @@ _WRONG = {
     ("Sign", "float16"),
     *((op, "int64") for op in ("Sign", "Max", "Min", "Clip", "ReduceMax", "ReduceMin")),
 }
-# These exist only from opset 20 on, and the rules do without.
-_NEWER = {
-    *((op, "bfloat16") for op in ("IsNaN", "IsInf")),
+# The rules do without these too: they exist only from opset 20 on, or lose NaN.
+_UNUSED = {
+    *((op, "bfloat16") for op in ("IsNaN", "IsInf", "Sign")),
     *((op, "bool") for op in ("ReduceMax", "ReduceMin")),
 }
 
@@ -102,7 +102,7 @@ def _runs(op, dtype):
 def test_the_dtypes_of_an_op(op):
     listed = dtypes.KERNELS[op]
     runs = {dtype for dtype in _DTYPES if _runs(op, dtype)}
-    left_out = {dtype for name, dtype in _WRONG | _NEWER if name == op}
+    left_out = {dtype for name, dtype in _WRONG | _UNUSED if name == op}
     assert listed | (left_out & runs) == runs
 
 

@@ -54,6 +54,7 @@ def test_divisions_of_integers(op, dtype):
 
 
 _OF_FLOATS = [(op, dtype) for op in ("FloorDiv", "FloorMod") for dtype in FLOATS]
+_OF_FLOATS += [(op, dtype) for op in ("Div", "TruncateDiv") for dtype in FLOATS[1:]]
 _OF_FLOATS += [(op, dtype) for op in ("Mod", "TruncateMod") for dtype in FLOATS[1:]]
 
 

@@ -85,6 +85,19 @@ def test_the_product_of_sizes_is_one_reduction():
     assert "If" not in ops
 
 
+@pytest.mark.parametrize("shape", [(), (2,), (2, 3, 0)])
+def test_the_product_of_all_sizes(shape):
+    def count(x):
+        return RAW.Prod(input=RAW.Shape(input=x), axis=[0])
+
+    check(count, np.ones(shape, np.float32), are_open=(True,))
+
+
+def test_computed_axes_are_refused():
+    with pytest.raises(NotImplementedError, match="Max along axes that are computed"):
+        check(lambda x, axis: RAW.Max(input=x, axis=axis), np.ones([2, 3]), np.array([1]))
+
+
 @pytest.mark.parametrize("dtype", [*NUMBERS, "bfloat16", "bool"])
 @pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
 def test_places_of_extremes(op, dtype):

@@ -109,7 +109,9 @@ class _Inliner:
         results: Sequence[tuple[np.dtype | None, PyTree]],
         nodes: list[Node],
     ) -> list[Tensor]:
-        node = Node(op, self._unique(name), operands, attributes)
+        # The last two parts of a name are the primitive's and the op's.
+        scope = "/".join(name.split("/")[:-2])
+        node = Node(op, self._unique(name), operands, attributes, scope=scope)
         node.outputs += [
             Tensor(f"{node.name}:{i}", dtype, shape, node, i)
             for i, (dtype, shape) in enumerate(results)

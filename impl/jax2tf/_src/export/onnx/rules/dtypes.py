@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 
 from jax2tf._src.export.onnx.writer import Writer, onnx_dtype
 from jax2tf._src.util.typing import PyTree
-
-BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 _HALF_AND_SINGLE = frozenset({"float16", "float32"})
 _FLOATS = _HALF_AND_SINGLE | {"float64"}
@@ -32,8 +29,8 @@ _ORDERED = _WIDE | {"int8", "uint8"}
 # in float32 where it has no kernel.
 KERNELS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("Abs", "Add", "Sub", "Mul", "Div", "Mod"), _NUMBERS),
-    # The sign of a NaN in float16 is 0, and that of an int64 may be wrong.
-    "Sign": (_NUMBERS | {"bfloat16"}) - {"float16", "int64"},
+    # The sign of a NaN in float16 and bfloat16 is 0, and that of an int64 may be wrong.
+    "Sign": _NUMBERS - {"float16", "int64"},
     **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), _NUMBERS),
     "Equal": _NUMBERS | {"bool"},
     "Neg": _SIGNED | _FLOATS,

@@ -75,7 +75,13 @@ def _shifted_right(w: Writer, dtype: np.dtype, x: ir.Value, distance: ir.Value) 
 
 @writes("TruncateDiv", "Div")
 def _truncate_div(w: Writer, node: Node, x: ir.Value, y: ir.Value) -> ir.Value:
-    return _quotient(w, node, x, y)
+    dtype = dtype_of(node)
+    quotient = _quotient(w, node, x, y)
+    if node.op == "Div" or not is_float(dtype):
+        return quotient
+    positive = ask(w, "Less", dtype, w.constant(0, dtype), quotient)
+    floor = compute(w, "Floor", dtype, quotient)
+    return where(w, dtype, positive, floor, compute(w, "Ceil", dtype, quotient))
 
 
 @writes("TruncateMod", "Mod")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import onnx_ir as ir
@@ -14,17 +14,7 @@ from jax2tf._src.export.onnx.rules.elementwise import dtype_of, is_float
 from jax2tf._src.export.onnx.rules.scans import folded
 from jax2tf._src.export.onnx.writer import Writer
 from jax2tf._src.graph.graph import Node, Size, Tensor
-from jax2tf._src.util.typing import PyTree
 
-_REDUCTIONS: Mapping[str, str] = {
-    "Sum": "ReduceSum",
-    "Prod": "ReduceProd",
-    "Mean": "ReduceMean",
-    "Max": "ReduceMax",
-    "Min": "ReduceMin",
-    "All": "ReduceMin",
-    "Any": "ReduceMax",
-}
 # The first opset whose ReduceMax and ReduceMin take bool.
 _OPSET_OF_BOOLS = 20
 # More ones than these are made when the model runs.
@@ -36,48 +26,67 @@ _UINT8 = np.dtype(np.uint8)
 _BOOL = np.dtype(np.bool_)
 
 
-@writes(*_REDUCTIONS)
-def _reduce(w: Writer, node: Node, x: ir.Value, axes: ir.Value) -> ir.Value:
-    op, dtype = _REDUCTIONS[node.op], dtype_of(node)
-    keepdims = bool(node.attributes.get("keep_dims", False))
-    known = _known_axes(node)
-    if known is None:
-        listed = w.op("Reshape", cast(w, axes, _INT64), w.constant([-1], np.int64))
-        return _reduced(w, op, dtype, x, listed, keepdims=int(keepdims), noop_with_empty_axes=1)
+@writes("Sum", "Prod", "Mean")
+def _arithmetic(w: Writer, node: Node, x: ir.Value, axes: ir.Value) -> ir.Value:
+    dtype, known, keepdims = dtype_of(node), _known_axes(node), _keeps_axes(node)
     if not known:
         return x
-    if not is_float(dtype) and dtype != _BOOL:
+    if not is_float(dtype):
         if node.op == "Sum":
             return _integer_sum(w, node, dtype, x, known, keepdims)
         if node.op == "Mean":
             return _integer_mean(w, node, x, known, keepdims)
-        if node.op == "Prod" and not _counts(node.inputs[0]):
+        if not _counts(node.inputs[0]):
             return _integer_product(w, node, x, known, keepdims)
     if node.op == "Mean" and 0 in _sizes(node, known):
         return _mean_of_nothing(w, dtype, x, known, keepdims)
-    listed = w.constant(known, np.int64)
-    if 0 in _sizes(node, known) and dtype.kind in "iu":
+    return _reduced(w, f"Reduce{node.op}", dtype, x, known, keepdims)
+
+
+@writes("Max", "Min")
+def _extreme(w: Writer, node: Node, x: ir.Value, axes: ir.Value) -> ir.Value:
+    """The extreme; the graphs choose a NaN by an op of their own, as not all kernels keep it."""
+    op, dtype = f"Reduce{node.op}", dtype_of(node)
+    known, keepdims = _known_axes(node), _keeps_axes(node)
+    if not known:
+        return x
+    if 0 in _sizes(node, known) and not is_float(dtype):
         limits = np.iinfo(dtype)
         return _filled(w, dtype, x, known, keepdims, limits.min if node.op == "Max" else limits.max)
-    if dtype in (np.int64, np.uint64) and op in ("ReduceMax", "ReduceMin"):
-        return _long_extreme(w, op, dtype, x, known, keepdims)
+    if dtype in (np.int64, np.uint64):
+        return _long_extreme(w, f"Arg{node.op}", dtype, x, known, keepdims)
     if dtype == np.int16 and not _has_elements(node, known):
-        return _int16_extreme(w, op, x, listed, keepdims)
-    if dtype == _BOOL and not _has_elements(node, known):
-        # ONNX Runtime refuses bools of an axis without elements.
-        return cast(
-            w, _reduced(w, op, _UINT8, cast(w, x, _UINT8), listed, keepdims=int(keepdims)), _BOOL
-        )
-    return _reduced(w, op, dtype, x, listed, keepdims=int(keepdims))
+        return _int16_extreme(w, op, x, known, keepdims)
+    return _reduced(w, op, dtype, x, known, keepdims)
 
 
-def _known_axes(node: Node) -> list[int] | None:
-    """The axes, counted from the front; None if they are computed."""
+@writes("All", "Any")
+def _logical(w: Writer, node: Node, x: ir.Value, axes: ir.Value) -> ir.Value:
+    op = "ReduceMin" if node.op == "All" else "ReduceMax"
+    known, keepdims = _known_axes(node), _keeps_axes(node)
+    if not known:
+        return x
+    if w.opset >= _OPSET_OF_BOOLS and _has_elements(node, known):
+        result: ir.Value = w.op(op, x, w.constant(known, np.int64), keepdims=int(keepdims))
+        return result
+    # ONNX Runtime refuses bools of an axis without elements.
+    return cast(w, _reduced(w, op, _UINT8, cast(w, x, _UINT8), known, keepdims), _BOOL)
+
+
+def _keeps_axes(node: Node) -> bool:
+    return bool(node.attributes.get("keep_dims", False))
+
+
+def _known_axes(node: Node) -> list[int]:
+    """The axes in order, counted from the front.
+
+    Raises:
+      NotImplementedError: they are computed, or the rank is unknown.
+    """
     known, shape = node.inputs[1].value, node.inputs[0].shape
-    if known is None:
-        return None
-    axes = [int(axis) for axis in np.ravel(known)]
-    return axes if shape is None else sorted(axis % len(shape) for axis in axes)
+    if known is None or shape is None:
+        raise NotImplementedError(f"ONNX has no {node.op} along axes that are computed")
+    return sorted(int(axis) % len(shape) for axis in np.ravel(known))
 
 
 def _sizes(node: Node, axes: Sequence[int]) -> list[Size]:
@@ -91,28 +100,27 @@ def _has_elements(node: Node, axes: Sequence[int]) -> bool:
 
 
 def _reduced(
-    w: Writer, op: str, dtype: np.dtype, x: ir.Value, axes: ir.Value, **settings: PyTree
+    w: Writer, op: str, dtype: np.dtype, x: ir.Value, axes: Sequence[int], keepdims: bool
 ) -> ir.Value:
-    if dtype == _BOOL:
-        if w.opset >= _OPSET_OF_BOOLS:
-            return w.op(op, x, axes, **settings)
-        return cast(w, w.op(op, cast(w, x, _UINT8), axes, **settings), _BOOL)
-    return narrowed(w, op, dtype, w.op(op, widened(w, op, dtype, x), axes, **settings))
+    listed = w.constant(axes, np.int64)
+    result = w.op(op, widened(w, op, dtype, x), listed, keepdims=int(keepdims))
+    return narrowed(w, op, dtype, result)
 
 
-def _int16_extreme(w: Writer, op: str, x: ir.Value, axes: ir.Value, keepdims: bool) -> ir.Value:
+def _int16_extreme(
+    w: Writer, op: str, x: ir.Value, axes: Sequence[int], keepdims: bool
+) -> ir.Value:
     """The extreme computed in int32, of which that of nothing is no int16."""
     limits = np.iinfo(np.int16)
-    extreme = w.op(op, cast(w, x, _INT32), axes, keepdims=int(keepdims))
+    extreme = _reduced(w, op, _INT32, cast(w, x, _INT32), axes, keepdims)
     low, high = w.constant(limits.min, _INT32), w.constant(limits.max, _INT32)
     return cast(w, w.op("Clip", extreme, low, high), np.dtype(np.int16))
 
 
 def _long_extreme(
-    w: Writer, op: str, dtype: np.dtype, x: ir.Value, axes: Sequence[int], keepdims: bool
+    w: Writer, arg: str, dtype: np.dtype, x: ir.Value, axes: Sequence[int], keepdims: bool
 ) -> ir.Value:
     """The extreme of integers of 64 bits, by its place; see `KERNELS` for the reason."""
-    arg = op.replace("Reduce", "Arg")
     x = widened(w, arg, dtype, x)
     for axis in axes:
         place = w.op(arg, x, axis=axis, keepdims=1)
@@ -248,8 +256,7 @@ def _mean_of_nothing(
     w: Writer, dtype: np.dtype, x: ir.Value, axes: Sequence[int], keepdims: bool
 ) -> ir.Value:
     """0 / 0, where ONNX Runtime gives 0."""
-    listed = w.constant(axes, np.int64)
-    total = _reduced(w, "ReduceSum", dtype, x, listed, keepdims=int(keepdims))
+    total = _reduced(w, "ReduceSum", dtype, x, axes, keepdims)
     return compute(w, "Div", dtype, total, w.constant(0, dtype))
 
 
