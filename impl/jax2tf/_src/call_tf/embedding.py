@@ -415,7 +415,7 @@ def _no_formula(signature: Signature, known: Sequence[Dim]) -> CallTfError:
 
 # XLA knows only bounds for sizes that TensorFlow passes from a branch to its derivative.
 _BOUNDED = (
-    "XLA does not know sizes in the derivative of its tf.cond, because its input_signature has open "
+    "XLA does not know sizes in the derivative of its tf.cond: its input_signature has open "
     "sizes. Give call_tf a function without it, such as the python_function of a tf.function"
 )
 # Texts of XLA's errors: it adds gradients, one of which has the sizes of a branch that did not run.
