@@ -205,6 +205,25 @@ class TestVectorizedMap:
                     got, jax.grad(lambda x, f=f: jax.vmap(f)(x).sum())(self.ROWS)
                 )
 
+    @pytest.mark.parametrize("rows", [0, 1, 3])
+    @pytest.mark.parametrize("compiled", [True, False])
+    @pytest.mark.parametrize("target", ["xla", "tensorflow"])
+    def test_sorts_of_rows(self, rows, compiled, target):
+        def sorts(x, y):
+            pair = jax.lax.sort((x, y * 2), num_keys=1)
+            return jnp.sort(x)[::-1], jnp.argsort(y, axis=-1), pair, jnp.median(x)
+
+        x = np.random.default_rng(rows).normal(size=(rows, 4)).astype(np.float32)
+        y = np.float32([3, 1, 2, 0])
+        converted = jax2tf.convert(sorts, target=target, with_gradient=False)
+        mapped = tf.function(
+            lambda x: tf.vectorized_map(lambda row: converted(row, y), x),
+            jit_compile=compiled, autograph=False,
+        )  # fmt: skip
+        wanted = jax.vmap(sorts, (0, None))(x, y)
+        for got, want in zip(tf.nest.flatten(mapped(x)), jax.tree.leaves(wanted), strict=True):
+            np.testing.assert_array_equal(got, want)
+
     def test_argument_that_is_the_same_in_all_rows(self):
         def f(x, w, n):
             return steep(x) * w, jax.nn.relu(w) * n.astype(jnp.float32), n + 1

@@ -119,6 +119,48 @@ def test_sizes_follow_from_those_of_arguments(restored, name, use):
     np.testing.assert_allclose(np.asarray(actual), expected, rtol=1e-6)
 
 
+def _branches(x):
+    return tf.cond(
+        tf.reduce_sum(x) > 0,
+        lambda: tf.concat([x, x * x, x], 1),
+        lambda: tf.concat([-x, x * x, x], 1),
+    )
+
+
+def _loss(x):
+    y = x * x
+    return jnp.concatenate([jnp.where(x.sum() > 0, x, -x), y, x], 1).sum()
+
+
+DERIVATIVES = {
+    "grad": jax.grad,
+    "jvp": lambda f: lambda x: jax.jvp(f, (x,), (x,))[1],
+    "hessian": jax.hessian,
+    "grad_of_vmap": lambda f: jax.grad(lambda x: jax.vmap(f)(jnp.stack([x, -x])).sum()),
+}
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+def test_derivatives_of_branches_of_open_sizes(derivative):
+    held = Held(_branches)
+    take, x = DERIVATIVES[derivative], jnp.asarray(X, jnp.float32)
+    expected = take(_loss)(x)
+
+    def result_of(function, **options):
+        return take(lambda x: jax2tf.call_tf(function, **options)(x).sum())
+
+    with pytest.raises(CallTfError, match=r"input_signature has open sizes.*python_function"):
+        jax.jit(result_of(held.f))(x)
+    remedies = [
+        result_of(held.f),
+        jax.jit(result_of(held.f.python_function)),
+        jax.jit(result_of(held.f, compile=False)),
+        jax2tf.convert(result_of(held.f), polymorphic_shapes="b, c"),
+    ]
+    for remedy in remedies:
+        np.testing.assert_allclose(np.asarray(remedy(x)), expected, rtol=1e-6)
+
+
 def test_a_model_that_does_not_take_small_sizes(tmp_path):
     """A window of ten does not fit sizes below; the formula comes from larger ones."""
     window = tf.ones([10, 1, 1])

@@ -54,6 +54,27 @@ def test_the_advice_works(fun, constraints):
         np.testing.assert_allclose(a, e, rtol=1e-5)
 
 
+@pytest.mark.parametrize("before", [1, 2])
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_the_advice_on_padding_that_wraps_around(before, after):
+    def convolved(x):  # as flax does for padding "CIRCULAR"
+        padded = jnp.pad(x[None], ((0, 0), (before, after), (before, after)), mode="wrap")
+        return lax.conv(padded[None], jnp.ones((1, 1, 2, 2)), (1, 2), "VALID")
+
+    given = ["t >= 4", "u >= 4"]
+    with pytest.raises(Exception, match="inconclusive") as error:
+        jax2tf.convert(convolved, polymorphic_shapes="t, u", polymorphic_constraints=given)(X)
+    (note,) = (n for n in error.value.__notes__ if n.startswith("jax2tf.convert: JAX cannot"))
+    (advice,) = re.findall(r"polymorphic_constraints=(\[.*?\])", note)
+    converted = jax2tf.convert(
+        convolved,
+        polymorphic_shapes="t, u",
+        polymorphic_constraints=[*given, *ast.literal_eval(advice)],
+    )
+    x = np.arange(30, dtype=np.float32).reshape(5, 6)
+    np.testing.assert_allclose(converted(x), convolved(jnp.asarray(x)))
+
+
 @pytest.mark.parametrize(
     "fun",
     [

@@ -14,6 +14,7 @@ from jax import lax
 
 import jax2tf
 from jax2tf._src.lowering.emit.linalg import reflections
+from jax2tf._src.lowering.emit.linalg import schur as schur_decomposition
 from tests.running import LOWERINGS, check, each_lowering, each_mode, of_every_size
 
 SHAPES = ((1, 2, 3), (2, 3, 3), (2, 4, 2), (2, 1, 1))
@@ -129,6 +130,28 @@ def test_eig_of_matrices_of_no_size(shape, lowering):
     actual = jax2tf.convert(lax.linalg.eig, enable_xla=LOWERINGS[lowering])(a)
     for given, expected in zip(actual, lax.linalg.eig(a), strict=True):
         np.testing.assert_array_equal(np.asarray(given), expected, strict=True)
+
+
+@each_lowering
+@pytest.mark.parametrize("function", [lax.linalg.schur, lax.linalg.eig])
+def test_what_does_not_converge_is_nan(function, lowering, monkeypatch):
+    # No matrix is known for which it happens. The triangle has nothing to find.
+    monkeypatch.setattr(schur_decomposition, "_ROUNDS", 0)
+    a = np.random.default_rng(0).normal(size=(5, 5)).astype(np.float32)
+    matrices = np.stack([a, a])
+    results = jax2tf.convert(function, enable_xla=LOWERINGS[lowering])(matrices)
+    assert all(np.isnan(result).all() for result in results)
+
+
+@each_lowering
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+@pytest.mark.parametrize("place", [(0, 1), (0, 2)], ids=lambda p: f"{p[0]}-{p[1]}")
+def test_an_infinite_number_leaves_finished_rows_of_an_lu(place, dtype, lowering):
+    a = np.float32([[4, 1, 2], [0, 3, 4], [0, 1, 5], [0, 2, 1]]).astype(dtype)
+    a[place] = np.inf
+    actual = jax2tf.convert(lax.linalg.lu, enable_xla=LOWERINGS[lowering])(np.stack([a, a]))
+    for given, expected in zip(actual, lax.linalg.lu(a), strict=True):
+        np.testing.assert_allclose(given[1], expected, rtol=1e-6)
 
 
 @each_lowering

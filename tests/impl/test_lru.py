@@ -6,6 +6,7 @@ import threading
 import weakref
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -55,6 +56,48 @@ def test_who_asks_for_a_value_that_is_there_does_not_wait():
     may_end.set()
     thread.join()
     assert values.get("b") == 2
+
+
+def test_two_values_are_made_at_once():
+    values, both = lru.Lru(2), threading.Barrier(2, timeout=20)
+    threads = [
+        threading.Thread(target=values.value, args=(key, both.wait), daemon=True) for key in "ab"
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(map(values.get, "ab")) == [0, 1]
+
+
+@pytest.mark.parametrize("spec", [None, "n"])
+def test_functions_that_call_each_other_are_traced_in_two_threads(spec):
+    both = threading.Barrier(2, timeout=20)
+
+    def calls(other):
+        def fun(x):
+            if x.dtype == jnp.int32:
+                return x + 1
+            both.wait()
+            called = jax2tf.call_tf(lambda y: converted[other](tf.cast(y, tf.int32)))
+            return called(x)
+
+        return fun
+
+    converted = [jax2tf.convert(calls(other), polymorphic_shapes=spec) for other in (1, 0)]
+    found = {}
+    x = np.arange(3, dtype=np.float32)
+    threads = [
+        threading.Thread(target=lambda i=i: found.setdefault(i, converted[i](x)), daemon=True)
+        for i in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(found) == [0, 1]
+    for result in found.values():
+        np.testing.assert_array_equal(result, [1, 2, 3])
 
 
 def test_a_value_that_goes_is_not_kept_alive():

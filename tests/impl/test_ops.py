@@ -234,6 +234,17 @@ def test_nothing_is_written_unless_it_is_switched_on(monkeypatch):
 
 
 @pytest.mark.usefixtures("written")
+@pytest.mark.parametrize("writes", [True, False])
+def test_attributes_keep_the_sign_of_zero(writes):
+    graph = tf.Graph()
+    with graph.as_default(), writing.switched(writes):
+        x = tf.compat.v1.placeholder(tf.float32, [2])
+        made = [ops.raw.LeakyRelu(features=x, alpha=a) for a in (0.0, -0.0, 1.0, True, 0.0)]
+    alphas = [op.op.get_attr("alpha") for op in made]
+    np.testing.assert_array_equal(np.signbit(alphas), [False, True, False, False, False])
+
+
+@pytest.mark.usefixtures("written")
 class TestWriting:
     """Where ops are written and where TensorFlow makes them."""
 

@@ -118,6 +118,8 @@ class Derivative(_Derived):
       outputs: the results that it differentiates.
     """
 
+    is_derivative = True
+
     def __init__(self, base: Function, wrt: tuple[int, ...], outputs: tuple[int, ...]):
         super().__init__(base, f"{type(self).__name__.lower()}({base.name})")
         self.wrt, self.outputs = wrt, outputs
@@ -205,6 +207,7 @@ class Batched(_Derived):
         super().__init__(base, f"vmap({base.name})")
         self.mapped = mapped
         self.summed = summed
+        self.is_derivative = base.is_derivative
         self.stand_ins = {i: v for i, v in base.stand_ins.items() if not mapped[i]}
         self.mapper = "vectorized_map"
 

@@ -375,6 +375,8 @@ def _not_compilable(name: str, message: str) -> CallTfError:
             "its module has a tuple where StableHLO takes arrays alone, as tf.ensure_shape may "
             "make of what a loop in a loop reads"
         )
+    elif any(sign in message for sign in _SIGNS_OF_BOUNDS):
+        reason = _BOUNDED
     else:
         reason = failures.cause(message)
     return CallTfError(
@@ -411,8 +413,19 @@ def _no_formula(signature: Signature, known: Sequence[Dim]) -> CallTfError:
     )
 
 
+# XLA knows only bounds for sizes that TensorFlow passes from a branch to its derivative.
+_BOUNDED = (
+    "XLA does not know sizes in the derivative of its tf.cond: its input_signature has open "
+    "sizes. Give call_tf a function without it, such as the python_function of a tf.function"
+)
+# Texts of XLA's errors: it adds gradients, one of which has the sizes of a branch that did not run.
+_SIGNS_OF_BOUNDS = ("bounded dimension", "[<=", "of type AddN must have the same size and shape")
+
+
 def _unknown_shapes(signature: Signature, known: Sequence[Dim]) -> CallTfError:
     shapes = ", ".join(map(str, known))
+    if signature.function.is_derivative:
+        return _not_compilable(signature.function.name, "bounded dimension")
     return CallTfError(
         f"jax2tf.call_tf({signature.function.name}): the shapes of its results depend on values, "
         f"and jax.jit needs them before the run: all that is known is {shapes}. Make them "

@@ -66,11 +66,13 @@ class Function(abc.ABC):
       stand_ins: the variables whose values are arguments, by the argument's index. The function
         reads the variable itself; it has a derivative with respect to the argument.
       is_derived: whether it is a derivative or a batch of another function.
+      is_derivative: whether it is a derivative, or the batch of one.
       lock: held by the thread that traces or compiles it, or a function derived from it.
     """
 
     stand_ins: Mapping[int, tf.Variable] = types.MappingProxyType({})
     is_derived = False
+    is_derivative = False
 
     def __init_subclass__(cls) -> None:
         compat.jaxprs.cached_weakly(cls)

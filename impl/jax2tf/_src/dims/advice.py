@@ -37,6 +37,10 @@ _TOO_SHORT = re.compile(
 )
 # Messages of Python and NumPy where a symbolic size is an index or a bound of a slice.
 _INDEXED = re.compile(r"(slice|list|tuple) indices must be integers|only integers, slices \(`:`\)")
+# jnp.pad(mode="wrap") divides the width of the padding by the size.
+_REMAINDER = re.compile(r"comparison 'mod\((?P<number>\d+), (?P<size>.+)\)' > '0' is inconclusive")
+# Its message if it divides a second width, which the message does not name.
+_REPEATED = "unsupported operand type(s) for *: 'DynamicJaxprTracer' and 'list'"
 # A constraint that a variable, or a multiple of one, is divisible by a number.
 _MULTIPLE = re.compile(r"mod\(((?:\d+\*)?([a-zA-Z_]\w*)), (\d+)\) == 0")
 _CALL = re.compile(r"\b(min|max|mod)\(")
@@ -115,7 +119,10 @@ def _names(shapes: Mapping[str, str]) -> Iterator[str]:
 
 def _search(error: Exception, retrace: Retrace) -> list[tuple[str, ...]]:
     """The smallest sets of constraints with which `retrace` succeeds."""
-    pending: list[tuple[str, ...]] = [(constraint,) for constraint in _suggested(str(error))]
+    start, left = _with_remainders((), error, retrace)
+    if left is None:
+        return [start]
+    pending: list[tuple[str, ...]] = [(*start, constraint) for constraint in _suggested(str(left))]
     tried: set[frozenset[str]] = set()
     for size in range(1, _MOST_TOGETHER + 1):
         remedies: list[tuple[str, ...]] = []
@@ -124,16 +131,40 @@ def _search(error: Exception, retrace: Retrace) -> list[tuple[str, ...]]:
             if frozenset(constraints) in tried or len(tried) == _MOST_TRACES:
                 continue
             tried.add(frozenset(constraints))
-            next_error = retrace(constraints)
+            constraints, next_error = _with_remainders(constraints, retrace(constraints), retrace)
             if next_error is None:
                 remedies.append(constraints)
             else:
                 more = [c for c in _suggested(str(next_error)) if c not in constraints]
-                next_pending += [(c,) for c in more] + [(*constraints, c) for c in more]
+                next_pending += [(*start, c) for c in more] + [(*constraints, c) for c in more]
         if remedies or size == _MOST_TOGETHER:
             return [r for r in remedies if not any(set(other) < set(r) for other in remedies)]
         pending = next_pending
     return []
+
+
+def _with_remainders(
+    constraints: tuple[str, ...], error: Exception | None, retrace: Retrace
+) -> tuple[tuple[str, ...], Exception | None]:
+    """Adds that numbers are smaller than sizes that divide them; returns the error that is left.
+
+    JAX does not conclude that from `w >= 6`.
+    """
+    size = ""
+    for _ in range(_MOST_TRACES):
+        found = _REMAINDER.search(str(error))
+        if found is None and not (size and _REPEATED in str(error)):
+            break
+        size = found["size"] if found else size
+        for number in [found["number"]] if found else range(1, _MOST_TRACES):
+            more = f"mod({number}, {size}) == {number}", f"floordiv({number}, {size}) == 0"
+            next_error = retrace((*constraints, *more))
+            if str(next_error) != str(error):
+                break
+        else:
+            break
+        constraints, error = (*constraints, *more), next_error
+    return constraints, error
 
 
 def _suggested(text: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jax2tf._src import compat
 from jax2tf._src.util.dtypes import DIFFERENTIABLE
 from jax2tf._src.util.identifiers import identifier
 from jax2tf._src.util.lazy_imports import tf
@@ -24,11 +25,19 @@ def refuse(result: tf.Tensor, name: str, enable_xla: bool) -> tf.Tensor:
         return result
     if enable_xla or tf.executing_eagerly():
         message = f"jax2tf.convert({name}, with_gradient=False) was asked for its gradient"
-        return tf.raw_ops.PreventGradient(input=result, message=message)
+        return _prevented(result, message)
     # The Identity has an undefined gradient, which TensorFlow's LookupError names.
     name = f"jax2tf.convert.{identifier(name)}.with_gradient.False"
     with result.graph.gradient_override_map({"Identity": name}):
         return tf.identity(result, name)
+
+
+def _prevented(result: tf.Tensor, message: str) -> tf.Tensor:
+    """The result through a PreventGradient, also where tf.vectorized_map makes it rows."""
+    prevented = tf.raw_ops.PreventGradient(input=result, message=message)
+    if not tf.executing_eagerly():
+        compat.vectorized.map_rows_by(prevented.op, 1, lambda rows: [_prevented(rows[0], message)])
+    return prevented
 
 
 def refuse_when_computed(

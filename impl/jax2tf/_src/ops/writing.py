@@ -263,7 +263,9 @@ class Form:
             value = arguments[argument]
             if value is None:  # the default
                 continue
-            serialised = _attribute(kind, tuple(value) if isinstance(value, list) else value)
+            # Not cached for floats: as keys, 0.0 and -0.0 are equal.
+            make = _attribute if isinstance(value, float) else _cached_attribute
+            serialised = make(kind, tuple(value) if isinstance(value, list) else value)
             if serialised is None:
                 return None
             attributes.append((name, serialised))
@@ -335,11 +337,13 @@ def _names_in_python(
     return names | dict(zip(missing, renamed, strict=True))
 
 
-@cached
 def _attribute(kind: str, value: Hashable) -> bytes | None:
     """A serialised AttrValue; None for kinds that rules do not use."""
     make = _ATTRIBUTES.get(kind)
     return None if make is None else make(value).SerializeToString()
+
+
+_cached_attribute = cached(_attribute)
 
 
 _ATTRIBUTES: Mapping[str, Callable[[OpArgument], tf.compat.v1.AttrValue]] = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
@@ -31,7 +30,7 @@ from jax2tf._src.tracing.trace import (
 )
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.lazy_imports import tf
-from jax2tf._src.util.lru import Lru
+from jax2tf._src.util.lru import KeyedLock, Lru
 from jax2tf._src.util.typing import Dim, PyTree
 
 
@@ -84,7 +83,8 @@ class Tracer:
         # Traces by the arguments, and by the avals that JAX traces for them.
         self._by_signature: Lru[Trace] = Lru(KEPT_TRACES)
         self._traces: Lru[Trace] = Lru(KEPT_TRACES)
-        self._lock = threading.RLock()
+        # Not one lock: the function may call another that calls it, in another thread at once.
+        self._making = KeyedLock()
 
     def trace(
         self,
@@ -119,25 +119,23 @@ class Tracer:
         known = self._by_signature.get(key)
         if known is not None:
             return known
-        with self._lock:
-            trace = self._by_signature.get(key)
+        scope = dims.new_scope(self._constraints, specs)
+        avals = _avals(leaves, specs, scope)
+        if not all(dims.is_static(aval.shape) for aval in avals):
+            _register_symbolic_derivatives()
+        # Dimensions of different scopes cannot be compared, but their texts can.
+        texts = tuple(tuple(str(d) for d in aval.shape) for aval in avals)
+        types = tuple((leaf.dtype, leaf.weak_type) for leaf in leaves)
+        assumed = dims.assumptions(self._constraints, scope)
+        shared = (in_tree, texts, types, assumed.constraints, context)
+        with self._making(shared):
+            trace = self._traces.get(shared)
             if trace is None:
-                scope = dims.new_scope(self._constraints, specs)
-                avals = _avals(leaves, specs, scope)
-                if not all(dims.is_static(aval.shape) for aval in avals):
-                    _register_symbolic_derivatives()
-                # Dimensions of different scopes cannot be compared, but their texts can.
-                texts = tuple(tuple(str(d) for d in aval.shape) for aval in avals)
-                types = tuple((leaf.dtype, leaf.weak_type) for leaf in leaves)
-                assumed = dims.assumptions(self._constraints, scope)
-                shared = (in_tree, texts, types, assumed.constraints, context)
-                trace = self._traces.get(shared)
-                if trace is None:
-                    with self._advising(in_tree, leaves, specs, avals):
-                        trace = self._trace(in_tree, leaves, avals, assumed)
-                self._traces.add(shared, trace)
-                self._by_signature.add(key, trace)
-            return trace
+                with self._advising(in_tree, leaves, specs, avals):
+                    trace = self._trace(in_tree, leaves, avals, assumed)
+            self._traces.add(shared, trace)
+            self._by_signature.add(key, trace)
+        return trace
 
     def _advising(
         self,
@@ -217,7 +215,10 @@ class Tracer:
             return (), trace
         again = trace_of(traced, self._simplify)
         return found, dataclasses.replace(
-            trace, jaxpr=again.jaxpr, differentiable_jaxpr=again.differentiable_jaxpr
+            trace,
+            jaxpr=again.jaxpr,
+            differentiable_jaxpr=again.differentiable_jaxpr,
+            retrace=None,
         )
 
     @uncollected()

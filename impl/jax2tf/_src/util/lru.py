@@ -10,7 +10,7 @@ import collections
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
@@ -28,6 +28,38 @@ def cached(function: F) -> F:
     return cast("F", functools.lru_cache(maxsize=SIZE)(function))
 
 
+class KeyedLock:
+    """A lock for each key, for as long as a thread holds it or waits for it.
+
+    Two threads that make different values never wait for each other. With one lock they might do so
+    forever: one value may need another, which the other thread makes.
+
+    >>> making = KeyedLock()
+    >>> with making("a"), making("a"), making("b"):
+    ...     pass
+    """
+
+    def __init__(self) -> None:
+        self._counting = threading.Lock()
+        self._counts: collections.Counter[Hashable] = collections.Counter()
+        self._locks: dict[Hashable, contextlib.AbstractContextManager[bool]] = {}
+
+    @contextlib.contextmanager
+    def __call__(self, key: Hashable) -> Iterator[None]:
+        """Holds the lock of `key`; a thread that holds it may enter again."""
+        with self._counting:
+            self._counts[key] += 1
+            lock = self._locks.setdefault(key, threading.RLock())
+        try:
+            with lock:
+                yield
+        finally:
+            with self._counting:
+                self._counts[key] -= 1
+                if not self._counts[key]:
+                    del self._counts[key], self._locks[key]
+
+
 class Lru(Generic[T]):
     """Values by key; when there are too many, the least recently used one is dropped.
 
@@ -39,15 +71,15 @@ class Lru(Generic[T]):
 
     Args:
       size: the largest number of values, at least 1.
-      lock: held while a value is made; a lock of its own by default. Nobody waits for it who asks
-        for a value that is there.
+      lock: held while any value is made; by default, each key has a lock of its own. Nobody waits
+        for it who asks for a value that is there.
     """
 
     def __init__(self, size: int, lock: contextlib.AbstractContextManager[bool] | None = None):
         self._size = size
         self._values: collections.OrderedDict[Hashable, T] = collections.OrderedDict()
         self._order = threading.RLock()
-        self._making = threading.RLock() if lock is None else lock
+        self._making = KeyedLock() if lock is None else lambda key: lock
 
     def __len__(self) -> int:
         return len(self._values)
@@ -73,7 +105,7 @@ class Lru(Generic[T]):
         # Not with a KeyError, which Python would print above each error of `make`.
         value = self.get(key, _ABSENT)
         if value is _ABSENT:
-            with self._making:
+            with self._making(key):
                 value = self.get(key, _ABSENT)
                 if value is _ABSENT:
                     value = make()

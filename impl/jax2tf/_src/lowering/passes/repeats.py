@@ -400,8 +400,9 @@ class _Codes:
         if isinstance(value, dict):
             items = ((self._frozen(k), self._frozen(v)) for k, v in value.items())
             return ("dict", *items)
-        if isinstance(value, float):
-            return ("float", value.hex())  # 0.0 and -0.0 are equal as numbers
+        if isinstance(value, float | complex | np.inexact):
+            number = np.asarray(value)
+            return (type(value), number.tobytes())  # 0.0 and -0.0 are equal as numbers
         if isinstance(value, Hashable):
             return (type(value), value)
         return Identity(value)

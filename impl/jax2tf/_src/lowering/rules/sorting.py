@@ -41,9 +41,18 @@ def _sort(
         return _sort_by_integers(ctx, *operands)
     stored = [ops.cast(x, carrier_of(COMPUTED, x.dtype)) for x in operands]
     comparator = _comparator(tuple(x.dtype for x in stored), num_keys)
-    results = ops.xla.xla_variadic_sort(
-        stored, ops.constant(dimension), comparator=comparator, is_stable=is_stable
-    )
+
+    def made(stored: Sequence[tf.Tensor], axis: int) -> Sequence[tf.Tensor]:
+        results: Sequence[tf.Tensor] = ops.xla.xla_variadic_sort(
+            stored, ops.constant(axis), comparator=comparator, is_stable=is_stable
+        )
+        return results
+
+    results = made(stored, dimension)
+    if not tf.executing_eagerly():
+        compat.vectorized.map_rows_by(
+            results[0].op, len(stored), lambda rows: made(rows, dimension + 1)
+        )
     return [ops.cast(r, x.dtype) for r, x in zip(results, operands, strict=True)]
 
 

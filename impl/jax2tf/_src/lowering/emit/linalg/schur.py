@@ -29,6 +29,7 @@ from jax2tf._src.lowering.emit.linalg.matrices import (
     int32,
     is_diagonal,
     loop,
+    nan,
     nan_unless_finite,
     numbers,
     product,
@@ -120,8 +121,11 @@ def _schur(a: jax.Array) -> _Two:
         return count + 1, hi, jnp.where(is_large, tries + 1, 0), h, z
 
     start = np.zeros((), np.int32), last, first, h, z
-    *_, h, z = lax.while_loop(is_unfinished, work, start)
-    return _without_negligible(h), z
+    _, hi, _, h, z = lax.while_loop(is_unfinished, work, start)
+    # LAPACK gives up too, and JAX then returns NaN.
+    is_found = (hi == 0)[..., None, None]
+    h, z = (jnp.where(is_found, x, nan(x.dtype)) for x in (_without_negligible(h), z))
+    return h, z
 
 
 def _eig(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:

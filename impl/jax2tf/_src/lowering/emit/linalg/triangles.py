@@ -105,11 +105,11 @@ def lu(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
         first = at(row, k, -1)[..., None]
         factors = quotient(at(a, k, -1), first)
         # A pivot of zero has only zeros below.
-        is_below = (rows > k) & (first != 0)
-        factors = jnp.where(is_below, factors, jnp.zeros_like(factors))[..., :, None]
-        right = jnp.where(columns > k, row, jnp.zeros_like(row))[..., None, :]
-        is_factor = (rows[:, None] > k) & (columns == k)
-        a = jnp.where(is_factor, factors, a - factors * right)
+        factors = jnp.where(first != 0, factors, jnp.zeros_like(factors))[..., :, None]
+        # Not a product with masked numbers: 0 * inf would make finished rows NaN.
+        is_below = rows[:, None] > k
+        a = jnp.where(is_below & (columns > k), a - factors * row[..., None, :], a)
+        a = jnp.where(is_below & (columns == k), factors, a)
         return a, with_element(pivots, k, pivot), order
 
     batch = a.shape[:-2]
