@@ -42,14 +42,14 @@ def _sort(
     stored = [ops.cast(x, carrier_of(COMPUTED, x.dtype)) for x in operands]
     comparator = _comparator(tuple(x.dtype for x in stored), num_keys)
 
-    def made(stored: Sequence[tf.Tensor], axis: int) -> Sequence[tf.Tensor]:
-        results: Sequence[tf.Tensor] = ops.xla.xla_variadic_sort(
+    def made(stored: Sequence[Tensor], axis: int) -> Sequence[Tensor]:
+        results: Sequence[Tensor] = ops.xla.xla_variadic_sort(
             stored, ops.constant(axis), comparator=comparator, is_stable=is_stable
         )
         return results
 
     results = made(stored, dimension)
-    if not tf.executing_eagerly():
+    if not ops.executing_eagerly():
         compat.vectorized.map_rows_by(
             results[0].op, len(stored), lambda rows: made(rows, dimension + 1)
         )
