@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from jax2tf._src.graph.graph import Node
 from jax2tf._src.util.typing import PyTree
-
-if TYPE_CHECKING:
-    from jax2tf._src.export.onnx.writer import Writer
 
 # Takes the writer, the node and its operands as values of onnx-ir; gives the result, or a sequence
 # of results where the op has several.
@@ -41,7 +37,7 @@ def known_ops() -> Sequence[str]:
     return sorted(_rules)
 
 
-def results_of(rule: Rule, writer: Writer, node: Node, operands: Sequence[PyTree]) -> list[PyTree]:
-    """The results of a rule as a list."""
+def results_of(rule: Rule, writer: PyTree, node: Node, operands: Sequence[PyTree]) -> list[PyTree]:
+    """The results of a rule as a list; `writer` is the Writer that rules add nodes to."""
     results = rule(writer, node, *operands)
     return list(results) if isinstance(results, list | tuple) else [results]
