@@ -27,6 +27,8 @@ hypothesis.settings.load_profile("tests")
 _ONCE = frozenset(
     {
         "browser",
+        "impl/graph",
+        "impl/onnx",
         "impl/test_broadcasting.py",
         "impl/test_command_line_errors.py",
         "impl/test_dtensor.py",

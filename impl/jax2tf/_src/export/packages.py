@@ -11,9 +11,9 @@ from jax2tf._src.util.typing import PyTree
 
 _INSTALLED_BY = {
     "tf2onnx": "the extra `consumers` (pip install 'jax2tf[consumers]')",
-    "onnx": "the extra `consumers` (pip install 'jax2tf[consumers]')",
-    "onnx_ir": "the extra `consumers` (pip install 'jax2tf[consumers]')",
-    "onnxruntime": "the extra `consumers` (pip install 'jax2tf[consumers]')",
+    "onnx": "the extra `onnx` (pip install 'jax2tf[onnx]')",
+    "onnx_ir": "the extra `onnx` (pip install 'jax2tf[onnx]')",
+    "onnxruntime": "the extra `onnx` (pip install 'jax2tf[onnx]')",
     "openvino": "the extra `consumers` (pip install 'jax2tf[consumers]')",
     "tensorflowjs": "pip install --no-deps tensorflowjs, whose dependencies pin a TensorFlow",
     "safetensors": "the extra `checkpoints` (pip install 'jax2tf[checkpoints]')",
