@@ -28,7 +28,7 @@ CALLS: dict[str, Any] = {
             *("cos", "cosh", "erf", "exp", "floor", "is_finite", "is_inf", "is_nan", "log"),
             *("reciprocal", "sin", "sinh", "sqrt", "square", "tanh", "identity", "elu", "relu"),
             *("relu6", "abs", "sign", "real", "imag", "conj", "zeros_like", "ones_like", "shape"),
-            *("size", "leaky_relu", "softmax", "log_softmax", "diag", "diag_part", "transpose"),
+            *("size", "leaky_relu", "softmax", "log_softmax", "diag_part", "transpose"),
             *("matrix_transpose", "qr"),
         )
     },

@@ -106,7 +106,6 @@ from jax2tf._src.graph.ops.matrices import conv2d as conv2d
 from jax2tf._src.graph.ops.matrices import cumprod as cumprod
 from jax2tf._src.graph.ops.matrices import cumsum as cumsum
 from jax2tf._src.graph.ops.matrices import cumulative_logsumexp as cumulative_logsumexp
-from jax2tf._src.graph.ops.matrices import diag as diag
 from jax2tf._src.graph.ops.matrices import diag_part as diag_part
 from jax2tf._src.graph.ops.matrices import eigh as eigh
 from jax2tf._src.graph.ops.matrices import leaky_relu as leaky_relu

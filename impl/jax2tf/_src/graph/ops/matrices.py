@@ -79,18 +79,6 @@ def band_part(input: PyTree, num_lower: PyTree, num_upper: PyTree) -> Symbol:
     return raw.MatrixBandPart(input=input, num_lower=lower, num_upper=upper)
 
 
-def diag(diagonal: PyTree) -> Symbol:
-    """Matrices with these diagonals."""
-    minus = np.array(-1, np.int32)
-    return raw.MatrixDiagV3(
-        diagonal=diagonal,
-        k=np.array(0, np.int32),
-        num_rows=minus,
-        num_cols=minus,
-        padding_value=np.zeros((), diagonal.dtype.dtype),
-    )
-
-
 def diag_part(input: PyTree) -> Symbol:
     """The diagonals of matrices."""
     zero = np.zeros((), input.dtype.dtype)
