@@ -15,7 +15,7 @@ Mapped: TypeAlias = (
 )
 
 # Gets operands with a row for each iteration; returns results with rows.
-Rows = Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]]
+Rows: TypeAlias = "Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]]"
 
 
 def map_op_by(op: tf.Operation, n_mapped: int, mapped: Mapped) -> None:
