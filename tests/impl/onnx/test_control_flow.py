@@ -156,6 +156,20 @@ def test_rows_of_steps_are_an_output_of_the_loop(order, spare):
         written.check(np.int32(n), row, ulps=8)
 
 
+def test_a_loop_may_carry_nothing():
+    def function(x):
+        array = tf.TensorArray(tf.float32, 4, element_shape=(3,))
+
+        def step(i, array):
+            return i + 1, array.write(i, tf.cos(x))
+
+        return tf.while_loop(lambda i, _: i < 4, step, (0, array))[1].stack()
+
+    written = Written(function, tf.TensorSpec([3]))
+    assert "Loop" in written.ops()
+    written.check(X[0], ulps=8)
+
+
 def test_a_list_that_steps_write_anywhere():
     written = Written(
         lambda n, x: _stacked(n, x, at=lambda i, n: (i * 3) % n), NUMBER, tf.TensorSpec([3])

@@ -147,7 +147,9 @@ class _Loop:
             w.take(dict(zip(self._cond.inputs, self._operands, strict=True)))
             (going,) = w.write_results(self._cond, self._cond.outputs)
         else:
-            steps, going = self._n_steps(self._count), None
+            # ONNX wants two operands or more.
+            steps = self._n_steps(self._count)
+            going = None if self._carried else w.constant(True)
         found = w.op(
             "Loop",
             steps,
