@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import onnx
 import pytest
+from jax import lax
 
 import jax2tf
 
@@ -95,3 +96,47 @@ def test_vmapped_norms_of_an_open_batch_are_no_nan(tmp_path):
         return jax.vmap(scale)(jax.vmap(scale)(x))
 
     jax2tf.export(function, None, "b, 8", tmp_path / "m.onnx")
+
+
+KERNEL = np.random.default_rng(0).normal(size=(3, 3, 4, 4)).astype(np.float32)
+
+
+def convolved(kernel, x):
+    dimensions = ("NHWC", "HWIO", "NHWC")
+    return lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=dimensions)
+
+
+def scaled_by_each(params, x):
+    return jax.vmap(lambda scale: convolved(params["kernel"], x) * scale)(params["scales"])
+
+
+def gradient_by_kernel(kernel, x):
+    return jax.grad(lambda kernel: convolved(kernel, x).sum())(kernel)
+
+
+@pytest.mark.parametrize(
+    ("function", "params", "specs"),
+    [
+        (lambda x: lax.map(jnp.sin, x), None, "s, 3"),
+        (lambda x: lax.scan(lambda c, r: (c, c * r), x.sum(), x), None, "4, 3"),
+        (scaled_by_each, {"kernel": KERNEL, "scales": np.arange(3.0, dtype="f")}, "b, 8, 8, 4"),
+        (lambda k, x: convolved(k, x) * np.full([2, 1, 1, 1, 1], 2, "f"), KERNEL, "b, 8, 8, 4"),
+        (gradient_by_kernel, KERNEL, "b, 8, 8, 4"),
+        (lambda x, kernel: convolved(kernel, x), None, ("2, 8, 8, c", "3, 3, c, 4")),
+    ],
+    ids=["map", "scan", "scaled", "rank", "gradient", "channels"],
+)
+def test_programs_that_were_refused(tmp_path, function, params, specs):
+    report = jax2tf.export(function, params, specs, tmp_path / "m.onnx")
+    assert report.verified
+
+
+def test_the_same_loop_gives_the_same_bytes(tmp_path):
+    def function(x):
+        return lax.scan(lambda c, r: (c + r, lax.cond(c[0] > 0, jnp.sin, jnp.cos, c)), x[0], x)
+
+    paths = [tmp_path / "1.onnx", tmp_path / "2.onnx"]
+    for path in paths:
+        jax2tf.export(function, None, "s, 3", path, verify=False)
+    first, second = (path.read_bytes() for path in paths)
+    assert first == second

@@ -13,6 +13,7 @@ An inner graph reads tensors of the graphs around it.
 from __future__ import annotations
 
 import collections
+import re
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
 import numpy as np
@@ -163,12 +164,12 @@ class _Inliner:
     ) -> Graph:
         """The condition or the body of a loop, with arguments of its own."""
         inputs = [
-            Tensor(self._unique(f"{graph.name}/{x.name}"), x.dtype, x.shape, None, i)
+            Tensor(self._unique(f"{_plain(graph.name)}/{x.name}"), x.dtype, x.shape, None, i)
             for i, x in enumerate(graph.inputs)
         ]
         nodes: list[Node] = []
         results = self.copy(graph, inputs, prefix, nodes, around)
-        return Graph(graph.name, inputs, results, nodes)
+        return Graph(_plain(graph.name), inputs, results, nodes)
 
     def _branch(
         self, node: Node, operands: list[Tensor], prefix: str, nodes: list[Node]
@@ -200,7 +201,7 @@ class _Inliner:
         for name in names:
             nodes: list[Node] = []
             results = self.copy(self._functions[name], operands, prefix, nodes)
-            branches.append(Graph(name, [], results, nodes))
+            branches.append(Graph(_plain(name), [], results, nodes))
         return branches
 
     def _if(
@@ -247,3 +248,8 @@ def replace(graph: Graph, others: Mapping[Tensor, Tensor]) -> None:
         for inner in graphs_in(node):
             replace(inner, others)
     graph.outputs = [others.get(x, x) for x in graph.outputs]
+
+
+def _plain(name: str) -> str:
+    """The name of a function without the number that TensorFlow counts up in a process."""
+    return re.sub(r"_\d+$", "", name)

@@ -97,7 +97,9 @@ def _turned(model: ir.Model, x: ir.Value | None, order: Sequence[int]) -> ir.Val
     if x.const_value is None or x.producer() is not None:
         return None
     array = x.const_value.numpy()
-    if array.size == 1 and array.ndim <= len(order):
+    if array.ndim > len(order):  # the result has more dimensions than the Transpose
+        return None
+    if array.size == 1:
         return x
     whole = array.reshape([1] * (len(order) - array.ndim) + list(array.shape))
     moved = np.ascontiguousarray(whole.transpose(np.argsort(order)))

@@ -30,10 +30,18 @@ _KERNELS: Mapping[int, Sequence[int]] = {2: (3, 2, 0, 1), 3: (4, 3, 0, 1, 2)}
 def _conv(w: Writer, node: Node, x: ir.Value, kernel: ir.Value) -> ir.Value:
     image, filters = node.inputs
     rank = sizes.rank_of(image) - 2
-    channels, inner = _size(image, _channel_axis(node)), _size(filters, rank)
-    return _convolved(
-        w, node, x, transposed(w, kernel, _KERNELS[rank]), channels // inner if inner else 1
-    )
+    groups = _groups(image, _channel_axis(node), filters, rank)
+    return _convolved(w, node, x, transposed(w, kernel, _KERNELS[rank]), groups)
+
+
+def _groups(image: Tensor, channel_axis: int, filters: Tensor, axis: int) -> int:
+    """How many times the image has the channels of the filters; once if the sizes are one name."""
+    if image.shape is not None and filters.shape is not None:
+        channels, inner = image.shape[channel_axis], filters.shape[axis]
+        if channels is not None and channels == inner:
+            return 1
+    channels, inner = _size(image, channel_axis), _size(filters, axis)
+    return channels // inner if inner else 1
 
 
 @writes("DepthwiseConv2dNative")
@@ -53,9 +61,12 @@ def _depthwise(w: Writer, node: Node, x: ir.Value, kernel: ir.Value) -> ir.Value
 def _convolved(w: Writer, node: Node, x: ir.Value, kernel: ir.Value, groups: int) -> ir.Value:
     image, filters = node.inputs
     rank = sizes.rank_of(image) - 2
-    window = [_size(filters, i) for i in range(rank)]
     strides, dilations = (_spatial(node, name) for name in ("strides", "dilations"))
-    extent = [(k - 1) * d + 1 for k, d in zip(window, dilations, strict=True)]
+    given = () if filters.shape is None else filters.shape[:rank]
+    window = [size for size in given if isinstance(size, int)]
+    if len(window) < rank and node.attributes["padding"] == "SAME":
+        raise NotImplementedError(f"a SAME convolution whose window is open {tuple(given)}")
+    extent = [(k - 1) * d + 1 for k, d in zip(window, dilations, strict=False)]
     result = compute(
         w,
         "Conv",
@@ -63,7 +74,7 @@ def _convolved(w: Writer, node: Node, x: ir.Value, kernel: ir.Value, groups: int
         _first(w, node, x),
         kernel,
         group=groups if groups != 1 else None,
-        kernel_shape=window,
+        kernel_shape=window if len(window) == rank else None,
         strides=_unless_ones(strides),
         dilations=_unless_ones(dilations),
         **_padding(node, image, extent, strides, dilations),
@@ -74,7 +85,7 @@ def _convolved(w: Writer, node: Node, x: ir.Value, kernel: ir.Value, groups: int
 def _size(tensor: Tensor, axis: int) -> int:
     size = tensor.shape[axis] if tensor.shape is not None else None
     if not isinstance(size, int):
-        raise NotImplementedError(f"a convolution whose number of channels is open ({size})")
+        raise NotImplementedError(f"a convolution of an open number of channels ({size})")
     return size
 
 
