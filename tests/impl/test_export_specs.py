@@ -328,7 +328,7 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("name", "package", "words"),
         [
-            ("m.onnx", "tf2onnx", "'onnx' needs the package tf2onnx.*extra `consumers`"),
+            ("m.onnx", "onnx_ir", "'onnx' needs the package onnx_ir.*extra `onnx`"),
             ("m.xml", "openvino", "needs the package openvino.*extra `consumers`"),
             ("m.tfjs", "tensorflowjs", "pip install --no-deps tensorflowjs"),
         ],

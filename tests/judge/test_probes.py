@@ -45,8 +45,10 @@ def engine(model: Any) -> Any:
 
 
 def test_every_op_that_a_rule_names_is_tried() -> None:
-    sources = "\n".join(path.read_text() for path in IMPL.rglob("*.py"))
+    # Our own graph writes ops under TensorFlow's names, and lowers none.
+    sources = "\n".join(p.read_text() for p in IMPL.rglob("*.py") if "graph" not in p.parts)
     named = set(re.findall(r"\b(?:ops|raw|raw_ops)\.([A-Z]\w+)", sources))
+    named -= {"TensorArray", "TensorSpec"}  # classes
     named |= {op for target in TARGETS.values() for op in target.lacks}
     named |= set(NOT_IN_EVERY_ENGINE)
     assert len(named) > 100

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import operator
 import weakref
@@ -11,12 +10,13 @@ from collections.abc import Iterable
 import jax
 
 from jax2tf._src.util.lazy_imports import LazyModule, has_tensorflow
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import PyTree
 
 _tf_data_structures = LazyModule("tensorflow.python.trackable.data_structures")
 
 
-@functools.cache
+@cached
 def _module_containers() -> tuple[type, ...]:
     if not has_tensorflow():
         return ()

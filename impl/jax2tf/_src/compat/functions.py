@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator, Sequence
 
 from jax2tf._src.util.lazy_imports import LazyModule, tf
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import PyTree
 
 _tf_context = LazyModule("tensorflow.python.eager.context")
@@ -26,7 +26,7 @@ def in_compiled_function() -> bool:
     return bool(_tf_control_flow_util.GraphOrParentsInXlaContext(_tf_ops.get_default_graph()))
 
 
-@functools.cache
+@cached
 def _xla_context() -> type:
     """The class of contexts of a graph for XLA in which called tf.functions are traced again."""
     kind = _tf_control_flow_ops.XLAControlFlowContext

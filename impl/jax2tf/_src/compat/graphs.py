@@ -45,7 +45,7 @@ def is_in_control_flow() -> bool:
     return isinstance(graph, _of_control_flow())
 
 
-@functools.cache
+@cached
 def _of_control_flow() -> tuple[type, ...]:
     kinds = _tf_control_flow
     return (kinds.CondBranchFuncGraph, kinds.WhileCondFuncGraph, kinds.WhileBodyFuncGraph)

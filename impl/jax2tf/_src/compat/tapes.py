@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import inspect
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 
 from jax2tf._src.util.lazy_imports import LazyModule, tf
+from jax2tf._src.util.lru import cached
 
 _pywrap_tfe = LazyModule("tensorflow.python.pywrap_tfe")
 _tf_forwardprop_util = LazyModule("tensorflow.python.eager.forwardprop_util")
@@ -48,7 +48,7 @@ def nothing_recorded() -> contextlib.AbstractContextManager[None]:
     return _tf_record.stop_recording()
 
 
-@functools.cache
+@cached
 def _asking() -> dict[types.CodeType, str]:
     """The code of TensorFlow's functions of gradients, and the parameter with the sources."""
     return {

@@ -13,7 +13,6 @@ that JAX does not have are NaN, and one warning names them.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NoReturn
@@ -24,11 +23,12 @@ from jax2tf._src.gradients.differentiability import Differentiability
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.lazy_imports import tf
+from jax2tf._src.util.lru import cached
 
 Gradients = list["tf.Tensor | None"]
 
 
-@functools.cache
+@cached
 def _missing() -> Callable[[str], tf.IndexedSlices]:
     """The class of a gradient that raises an error with its message when it is read."""
 

@@ -33,19 +33,19 @@ _ONE: Monomial = ()
 
 def _of_numbers(by_number: Callable[[int, int], int | None]) -> Callable[[_Binary], _Binary]:
     """A decorator: an operation on two sizes, which is `by_number` if both are numbers."""
+    return functools.partial(_by_number_too, by_number)
 
-    def decorate(operation: _Binary) -> _Binary:
-        @functools.wraps(operation)
-        def operate(a: Size, b: Size) -> Size:
-            if a is None or b is None:
-                return None
-            if isinstance(a, str) or isinstance(b, str):
-                return operation(a, b)
-            return by_number(a, b)
 
-        return operate
+def _by_number_too(by_number: Callable[[int, int], int | None], operation: _Binary) -> _Binary:
+    @functools.wraps(operation)
+    def operate(a: Size, b: Size) -> Size:
+        if a is None or b is None:
+            return None
+        if isinstance(a, str) or isinstance(b, str):
+            return operation(a, b)
+        return by_number(a, b)
 
-    return decorate
+    return operate
 
 
 @_of_numbers(lambda a, b: a + b)

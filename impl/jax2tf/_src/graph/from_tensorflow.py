@@ -11,6 +11,7 @@ import numpy as np
 
 from jax2tf._src import compat
 from jax2tf._src.graph.graph import Graph, Node, Program, Size, Tensor
+from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import PyTree
 
@@ -26,13 +27,13 @@ def program_of(concrete: PyTree, shapes: Mapping[str, Shape] | None = None) -> P
         TensorFlow's.
     """
     graph = concrete.graph
-    variables = {id(v.handle): v for v in concrete.variables}
+    variables = {Identity(v.handle): v for v in concrete.variables}
     captured = {
-        id(inner): _array_of(outer, variables)
+        Identity(inner): _array_of(outer, variables)
         for outer, inner in zip(concrete.captured_inputs, graph.internal_captures, strict=True)
     }
     outputs: Mapping[str, tf.Tensor] = concrete.structured_outputs
-    given = [x for x in graph.inputs if id(x) not in captured]
+    given = [x for x in graph.inputs if Identity(x) not in captured]
     main = _Reader(graph.name, captured).read(graph, given, _results(graph, list(outputs)))
     for tensor in main.inputs:
         tensor.name = tensor.name.removesuffix(":0")
@@ -53,11 +54,11 @@ def _results(graph: tf.Graph, names: Sequence[str]) -> Sequence[tf.Tensor]:
     return [by_name[name] for name in names]
 
 
-def _array_of(captured: tf.Tensor, variables: Mapping[int, tf.Variable]) -> np.ndarray:
+def _array_of(captured: tf.Tensor, variables: Mapping[Identity, tf.Variable]) -> np.ndarray:
     """The array of a captured tensor or variable, in the same memory if possible."""
     tensor = captured
     if captured.dtype == tf.resource:
-        tensor = variables[id(captured)].read_value()
+        tensor = variables[Identity(captured)].read_value()
     try:
         array = np.asarray(memoryview(tensor))
     except (BufferError, TypeError, ValueError):
@@ -70,10 +71,10 @@ def _array_of(captured: tf.Tensor, variables: Mapping[int, tf.Variable]) -> np.n
 class _Reader:
     """Reads one graph."""
 
-    def __init__(self, name: str, captured: Mapping[int, np.ndarray]) -> None:
+    def __init__(self, name: str, captured: Mapping[Identity, np.ndarray]) -> None:
         self._name = name
         self._captured = captured
-        self._tensors: dict[int, Tensor] = {}
+        self._tensors: dict[Identity, Tensor] = {}
         self._nodes: list[Node] = []
 
     def read(
@@ -83,28 +84,28 @@ class _Reader:
         arguments = [self._argument(x, i) for i, x in enumerate(inputs)]
         for op in graph.get_operations():
             self._read_op(op)
-        results = [self._tensors[id(x)] for x in outputs]
+        results = [self._tensors[Identity(x)] for x in outputs]
         return Graph(self._name, arguments, results, self._nodes)
 
     def _argument(self, x: tf.Tensor, index: int) -> Tensor:
-        tensor = self._tensors[id(x)] = Tensor(x.name, *_type_of(x), None, index)
+        tensor = self._tensors[Identity(x)] = Tensor(x.name, *_type_of(x), None, index)
         return tensor
 
     def _read_op(self, op: tf.Operation) -> None:
         if op.type == "Placeholder":
             (result,) = op.outputs
-            if id(result) in self._captured:
-                array = self._captured[id(result)]
+            if Identity(result) in self._captured:
+                array = self._captured[Identity(result)]
                 self._add(op, "Const", [], {"value": array})
                 # TensorFlow's tensor is a variable's handle.
-                constant = self._tensors[id(result)]
+                constant = self._tensors[Identity(result)]
                 constant.dtype, constant.shape = array.dtype, array.shape
             return
         if op.type == "NoOp":
             return
         # A variable is its array.
         kind = "Identity" if op.type == "ReadVariableOp" else op.type
-        operands = [self._tensors[id(x)] for x in op.inputs]
+        operands = [self._tensors[Identity(x)] for x in op.inputs]
         self._add(op, kind, operands, _attributes(op))
 
     def _add(
@@ -114,7 +115,7 @@ class _Reader:
         for i, result in enumerate(op.outputs):
             tensor = Tensor(result.name, *_type_of(result), node, i)
             node.outputs.append(tensor)
-            self._tensors[id(result)] = tensor
+            self._tensors[Identity(result)] = tensor
         self._nodes.append(node)
 
 

@@ -18,6 +18,7 @@ from jax2tf._src.ops.makers import OpArgument
 from jax2tf._src.ops.raw_ops import raw
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.lazy_imports import tf
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.tensors import Computation, Tensor
 
 # A tensor, or what TensorFlow's function returns.
@@ -33,7 +34,7 @@ def by_tensorflow(name: str) -> Function:
             return maker.function(name, args, options)
         return load()(*args, **options)
 
-    load = functools.cache(lambda: operator.attrgetter(name)(tf))
+    load = cached(lambda: operator.attrgetter(name)(tf))
     function.__doc__ = f"tf.{name}."
     function.__name__ = function.__qualname__ = name.rpartition(".")[2]
     return function

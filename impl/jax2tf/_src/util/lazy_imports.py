@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from jax2tf._src.api.errors import MissingPackageError
+from jax2tf._src.util.lru import cached
 
 __all__ = [
     "LazyModule",
@@ -143,7 +144,7 @@ def load_tensorflow() -> None:
             module.load()
 
 
-@functools.cache
+@cached
 def has_tensorflow() -> bool:
     """Whether TensorFlow is installed; imports it."""
     try:
@@ -155,7 +156,7 @@ def has_tensorflow() -> bool:
     return True
 
 
-@functools.cache
+@cached
 def classes(*names: str) -> Any:
     """A tuple of TensorFlow's classes, for isinstance; empty if it is not installed."""
     return tuple(operator.attrgetter(name)(tf) for name in names) if has_tensorflow() else ()

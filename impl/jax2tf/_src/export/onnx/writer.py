@@ -15,6 +15,7 @@ from jax2tf._src.graph.graph import Graph, Node, Program, Tensor
 from jax2tf._src.graph.inlining import inlined
 from jax2tf._src.graph.pruning import live_in
 from jax2tf._src.graph.simplifying import simplify
+from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import PyTree
 
 # The version of ONNX's ops.
@@ -78,7 +79,7 @@ class Writer:
         key = (
             (str(array.dtype), array.shape, array.tobytes())
             if array.nbytes <= _SMALL
-            else id(array)
+            else Identity(array)
         )
         known = self._constants.get(key)
         if known is None:
