@@ -34,7 +34,7 @@ def by_tensorflow(name: str) -> Function:
             return maker.function(name, args, options)
         return load()(*args, **options)
 
-    load = cached(lambda: operator.attrgetter(name)(tf))
+    load: Callable[[], Function] = cached(lambda: operator.attrgetter(name)(tf))
     function.__doc__ = f"tf.{name}."
     function.__name__ = function.__qualname__ = name.rpartition(".")[2]
     return function

@@ -113,8 +113,8 @@ def writer_of(op: str) -> Callable[..., tf.Tensor]:
         return result
 
     # TensorFlow is imported when an op is made.
-    by_tensorflow = cached(lambda: getattr(tf.raw_ops, op))
-    form_of_op = cached(lambda: Form.of(op, by_tensorflow()))
+    by_tensorflow: Callable[[], Callable[..., tf.Tensor]] = cached(lambda: getattr(tf.raw_ops, op))
+    form_of_op: Callable[[], Form | None] = cached(lambda: Form.of(op, by_tensorflow()))
     make.__doc__ = f"tf.raw_ops.{op}."
     make.__name__ = make.__qualname__ = op
     return make
