@@ -124,13 +124,15 @@ def test_what_the_engine_does_not_take(format, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_onnx_metadata_and_opset(tmp_path):
+@pytest.mark.parametrize(("writer", "opsets"), [("jax2tf", (18, 25)), ("tf2onnx", (15, 18))])
+def test_onnx_metadata_and_opset(writer, opsets, tmp_path):
     import onnx
 
-    for opset in (15, 18):
+    for opset in opsets:
         path = tmp_path / f"{opset}.onnx"
-        export(dense, W, "b, 64", path, opset=opset)
+        export(dense, W, "b, 64", path, opset=opset, writer=writer)
         model = onnx.load(path)
+        assert model.producer_name == writer
         assert model.opset_import[0].version == opset
         said = {entry.key: entry.value for entry in model.metadata_props}
         assert said["jax2tf"] == jax2tf.__version__
@@ -205,7 +207,7 @@ def test_openvino_reports_nothing(tmp_path):
 def test_the_log_of_tf2onnx_is_as_it_was(tmp_path):
     logger = logging.getLogger("tf2onnx")
     before = logger.level
-    export(jnp.tanh, None, "2, 3", tmp_path / "model.onnx")
+    export(jnp.tanh, None, "2, 3", tmp_path / "model.onnx", writer="tf2onnx")
     assert logger.level == before < logging.CRITICAL
 
 

@@ -70,11 +70,6 @@ def test_an_opset_that_the_writer_does_not_write(tmp_path, options, opsets):
         exported(tmp_path / "m.onnx", **options)
 
 
-def test_tf2onnx_can_be_taken(tmp_path):
-    _, written = exported(tmp_path / "m.onnx", writer="tf2onnx")
-    assert written.producer_name == "tf2onnx"
-
-
 @pytest.mark.parametrize("kind", ["float16", "int8_weights", "int4"])
 def test_weights_of_fewer_bits(tmp_path, kind):
     params = {"w": np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32)}

@@ -93,7 +93,8 @@ def _along(function: Callable[[Sequence[Size]], Size]) -> Compute:
             return None
         gone = {axis % x.ndim for axis in numbers} if x.ndim else set()
         kept = [i for i in range(x.ndim) if i not in gone]
-        rows = x.transpose([*kept, *gone]).reshape([*(x.shape[i] for i in kept), -1])
+        n_gone = math.prod(x.shape[i] for i in gone)
+        rows = x.transpose([*kept, *gone]).reshape([*(x.shape[i] for i in kept), n_gone])
         result = np.empty(rows.shape[:-1], object)
         for place in np.ndindex(result.shape):
             result[place] = function(rows[place].tolist())
