@@ -76,3 +76,15 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
     """The hook of PEP 517, with the packages copied."""
     _copy()
     return build_meta.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    """The hook of PEP 517: what the build needs is read with the version, which the copies have."""
+    _copy()
+    return build_meta.get_requires_for_build_wheel(config_settings)
+
+
+def get_requires_for_build_sdist(config_settings=None):
+    """As for a wheel."""
+    _copy()
+    return build_meta.get_requires_for_build_sdist(config_settings)

@@ -109,7 +109,7 @@ def arguments_around_a_branch(patch):
 
 def barriers_of_graphs_alone(patch):
     """A barrier in a graph asks each operand for its graph, and eager tensors have none."""
-    patch(barriers.tf, "is_symbolic_tensor", lambda tensor: True)
+    patch(barriers.ops, "is_symbolic_tensor", lambda tensor: True)
 
 
 CALL = ("calls", "call")
