@@ -71,7 +71,7 @@ _ALL = (
     Mode("under_jvp", UNDER, _UNDER, "its jvp"),
     Mode("under_vjp", UNDER, _UNDER, "its vjp, transposed by JAX"),
     Mode("under_jacobian", UNDER, _UNDER, "its jacobian"),
-    Mode("under_remat", UNDER, _UNDER, "the gradient of jax.checkpoint of it"),
+    Mode("under_remat", UNDER, _UNDER, "its gradient through jax.checkpoint"),
     Mode("under_scan", UNDER, _UNDER, "the body of a lax.scan"),
     Mode("under_cond", UNDER, _UNDER, "the branch of a lax.cond that is taken"),
     Mode("savedmodel", ENGINE, _ENGINES, "saved, restored and called"),

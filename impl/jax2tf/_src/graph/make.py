@@ -198,11 +198,6 @@ def _as_current(maker: Maker) -> Iterator[Maker]:
         _current.reset(token)
 
 
-def is_making() -> bool:
-    """Whether a graph is under construction."""
-    return _current.get() is not None
-
-
 def current() -> Maker:
     """The graph under construction.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jax2tf._src.graph.graph import Node
+from jax2tf._src.util import registering
 from jax2tf._src.util.typing import PyTree
 
 # Takes the writer, the node and its operands as values of onnx-ir; gives the result, or a sequence
@@ -16,25 +17,12 @@ _rules: dict[str, Rule] = {}
 
 def writes(*ops: str) -> Callable[[Rule], Rule]:
     """A decorator: the function `rule(writer, node, *operands)` writes these ops."""
-
-    def register(rule: Rule) -> Rule:
-        for op in ops:
-            if op in _rules:
-                raise ValueError(f"two rules write the op {op}")
-            _rules[op] = rule
-        return rule
-
-    return register
+    return registering.under(_rules, ops, "two rules write the op")
 
 
 def rule_of(op: str) -> Rule | None:
     """The rule of an op; None if there is none."""
     return _rules.get(op)
-
-
-def known_ops() -> Sequence[str]:
-    """The ops that have rules."""
-    return sorted(_rules)
 
 
 def results_of(rule: Rule, writer: PyTree, node: Node, operands: Sequence[PyTree]) -> list[PyTree]:

@@ -57,7 +57,7 @@ def _elements(x: Tensor) -> np.ndarray | None:
 
 
 def _kept(result: PyTree, dtype: np.dtype) -> np.ndarray | None:
-    """The result, unless nothing of it is known or the dtype cannot hold it."""
+    """The result; None if no element is known, or if the dtype cannot hold one of them."""
     if result is None:
         return None
     elements = np.empty(np.shape(result), object)

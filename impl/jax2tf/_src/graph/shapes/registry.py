@@ -10,6 +10,7 @@ import numpy as np
 
 from jax2tf._src.graph import dimensions
 from jax2tf._src.graph.graph import Size, Tensor
+from jax2tf._src.util import registering
 from jax2tf._src.util.typing import PyTree
 
 Sizes: TypeAlias = tuple[Size, ...]
@@ -24,15 +25,7 @@ TABLE: dict[str, Infer] = {}
 
 def gives(*ops: str) -> Callable[[F], F]:
     """A decorator: the function gives the shapes of the results of these ops."""
-
-    def register(infer: F) -> F:
-        for op in ops:
-            if op in TABLE:
-                raise ValueError(f"two functions give the shapes of {op}")
-            TABLE[op] = infer
-        return infer
-
-    return register
+    return registering.under(TABLE, ops, "two functions give the shapes of")
 
 
 class UnknownRankError(Exception):
