@@ -10,6 +10,7 @@ import pytest
 from harnesses.engine import plugin
 from harnesses.engine.plugin import pytest_configure, pytest_unconfigure
 from tests.cases import share_of, shuffled, some_cases
+from tests.file_times import seconds_by_file, slowest
 
 __all__ = ["pytest_configure", "pytest_unconfigure"]
 
@@ -71,6 +72,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="SEED",
         help="runs files, and tests in each, in another order",
     )
+    parser.addoption(
+        "--slow-files",
+        type=int,
+        default=0,
+        metavar="N",
+        help="prints the N files whose tests took longest",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -112,3 +120,14 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     """The seed, by which `--hypothesis-seed` repeats a fuzz job."""
     seed = config.option.hypothesis_seed
     return None if seed is None else f"--hypothesis-seed={seed}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The files whose tests took longest, if `--slow-files` asks for them."""
+    number = terminalreporter.config.option.slow_files
+    if number:
+        reports = [r for of_outcome in terminalreporter.stats.values() for r in of_outcome]
+        tests = [r for r in reports if isinstance(r, pytest.TestReport)]
+        terminalreporter.section("slowest files")
+        for line in slowest(seconds_by_file(tests), number):
+            terminalreporter.line(line)
