@@ -106,6 +106,16 @@ class SymbolOp:
             return [self._symbol]
         return [Symbol(x, self._symbol.graph) for x in self._node.outputs]
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SymbolOp) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> Node | Tensor:
+        return self._node or self._symbol.tensor
+
     def get_attr(self, name: str) -> PyTree:
         """The value of an attribute; a dtype is one of util/dtypes."""
         value = {} if self._node is None else self._node.attributes
@@ -204,6 +214,12 @@ class Symbol:
 
     def __invert__(self) -> Symbol:
         return raw.LogicalNot(x=self) if self.dtype.is_bool else raw.Invert(x=self)
+
+
+def operations_of(maker: Maker) -> list[PyTree]:
+    """The ops of a graph under construction."""
+    results = [node.outputs[0] for node in maker.nodes if node.outputs]
+    return [Symbol(x, maker).op for x in (*maker.inputs, *results)]
 
 
 def _operator(op: str, *, swapped: bool = False, of_bools: str = "") -> PyTree:
