@@ -68,6 +68,9 @@ class SymbolShape:
     def __repr__(self) -> str:
         return f"SymbolShape({self._sizes})"
 
+    def __str__(self) -> str:
+        return "<unknown>" if self._sizes is None else str(tuple(self._sizes))
+
 
 class SymbolOp:
     """The op that makes a tensor; an argument has a Placeholder."""
@@ -273,7 +276,11 @@ for _name, _method in {
     "__truediv__": _division(),
     "__rtruediv__": _division(swapped=True),
     "__floordiv__": _operator("FloorDiv"),
+    "__rfloordiv__": _operator("FloorDiv", swapped=True),
     "__mod__": _operator("FloorMod"),
+    "__rmod__": _operator("FloorMod", swapped=True),
+    "__pow__": _operator("Pow"),
+    "__rpow__": _operator("Pow", swapped=True),
     "__lt__": _operator("Less"),
     "__le__": _operator("LessEqual"),
     "__gt__": _operator("Greater"),

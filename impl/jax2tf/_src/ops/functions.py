@@ -49,7 +49,10 @@ def _of_our_graph(name: str) -> Function:
 
 
 def _refuse(name: str, *_: OpArgument, **__: OpArgument) -> NoReturn:
-    raise NotImplementedError(f"graphs that are made without TensorFlow have no {name} yet")
+    raise NotImplementedError(
+        f"jax2tf: graphs that are made without TensorFlow have no {name} yet. What to do: install "
+        "tensorflow, which makes the graph then"
+    )
 
 
 def _in_graphs(name: str) -> Callable[[Callable[..., OpArgument]], Function]:

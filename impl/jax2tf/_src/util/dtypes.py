@@ -248,8 +248,8 @@ def _python_scalar_dtype(val: bool | int | float | complex) -> np.dtype:
     return dtype
 
 
-def is_of_jax(dtype: tf.DType | DType) -> bool:
-    """Whether JAX has arrays of this dtype of TensorFlow's."""
+def is_of_jax(dtype: tf.DType | DType | np.dtype) -> bool:
+    """Whether JAX and TensorFlow have this dtype in common."""
     return dtype.name in DTYPES or dtype.name in _WITHOUT_KERNELS
 
 
