@@ -19,6 +19,7 @@ from jax2tf._src.graph.make import Maker
 from jax2tf._src.graph.shapes import typed
 from jax2tf._src.graph.shapes.registry import Shape
 from jax2tf._src.graph.signatures import Signature, signature_of
+from jax2tf._src.util import dtypes
 from jax2tf._src.util.dtypes import DTYPES, DType
 from jax2tf._src.util.typing import PyTree
 
@@ -432,7 +433,7 @@ def _operand(value: PyTree, dtype: DType | None) -> PyTree:
 
 def _attribute(kind: str, value: PyTree) -> PyTree:
     if kind == "type":
-        return np.dtype(value)
+        return dtypes.named(value).dtype
     if kind == "shape":
         return None if value is None else tuple(value)
     if kind.startswith("list("):
