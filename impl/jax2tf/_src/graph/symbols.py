@@ -24,6 +24,13 @@ from jax2tf._src.util.dtypes import DTYPES, DType
 from jax2tf._src.util.typing import PyTree
 
 
+# The dtype of a list of tensors; its number is TensorFlow's.
+VARIANT = DType(21)
+VARIANT.name, VARIANT.size = "variant", 0
+VARIANT.is_floating = VARIANT.is_complex = VARIANT.is_bool = False
+VARIANT.is_integer = VARIANT.is_unsigned = False
+
+
 class SymbolShape:
     """The shape of a tensor, as far as it is known in numbers."""
 
@@ -145,8 +152,7 @@ class Symbol:
     def dtype(self) -> DType:
         """The dtype."""
         dtype = self.tensor.dtype
-        assert dtype is not None
-        return DTYPES[dtype.name]
+        return VARIANT if dtype is None else DTYPES[dtype.name]
 
     @property
     def shape(self) -> SymbolShape:
