@@ -63,6 +63,7 @@ else:
             "profile": "jax2tf._src.explain.timing",
             "split_to_logical_devices": "jax2tf._src.api.partitioning",
         },
+        without_tensorflow=("export",),
     )
 
 __all__ = [

@@ -22,7 +22,7 @@ from jax2tf._src.util.typing import PyTree
 def main(argv: list[str]) -> int:
     """Runs the command line; returns the exit status."""
     has_tensorflow = lazy_imports.has_tensorflow()
-    if not has_tensorflow and argv and argv[0] not in ("versions", "-h", "--help"):
+    if not has_tensorflow and argv and argv[0] not in ("export", "versions", "-h", "--help"):
         print(lazy_imports.missing_tensorflow(f"python -m jax2tf {argv[0]}"), file=sys.stderr)
         return 1
     parser = argparse.ArgumentParser(prog="python -m jax2tf", description=__doc__)
@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
         name = function.__name__.rstrip("_")
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.set_defaults(command=function)
-        if function in _ARGUMENTS and has_tensorflow:
+        if function in _ARGUMENTS and (has_tensorflow or function is export):
             folder, add_arguments = _ARGUMENTS[function]
             getattr(_command(folder), add_arguments)(command)
         if function is run:
@@ -76,7 +76,7 @@ _ARGUMENTS = {
 
 
 def _command(folder: str) -> PyTree:
-    """The module of a command, which needs TensorFlow."""
+    """The module of a command."""
     return importlib.import_module(f"jax2tf._src.{folder}.command")
 
 

@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from jax2tf._src.util.lazy_imports import tf
+from jax2tf._src import ops
+from jax2tf._src.util import dtypes
 from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Dim
 from jax2tf._src.util.typing import Size as Size
@@ -90,11 +91,11 @@ def parse(text: str) -> Expression:
 
 
 def _maximum(a: Size, b: Size) -> Size:
-    return max(a, b) if isinstance(a, int) and isinstance(b, int) else tf.maximum(a, b)
+    return max(a, b) if isinstance(a, int) and isinstance(b, int) else ops.maximum(a, b)
 
 
 def _minimum(a: Size, b: Size) -> Size:
-    return min(a, b) if isinstance(a, int) and isinstance(b, int) else tf.minimum(a, b)
+    return min(a, b) if isinstance(a, int) and isinstance(b, int) else ops.minimum(a, b)
 
 
 # Division rounds down in Python, in TensorFlow and in JAX's symbolic dimensions.
@@ -115,7 +116,7 @@ def _floor_division(a: Size, b: Size) -> Size:
     if isinstance(a, int) and isinstance(b, int):
         return a // b
     quotient = a // b
-    return quotient - tf.cast(a - quotient * b < 0, tf.int32)
+    return quotient - ops.cast(a - quotient * b < 0, dtypes.int32)
 
 
 def _remainder(a: Size, b: Size) -> Size:
@@ -123,7 +124,7 @@ def _remainder(a: Size, b: Size) -> Size:
     if isinstance(a, int) and isinstance(b, int):
         return a % b
     remainder = a % b
-    return remainder + b * tf.cast(remainder < 0, tf.int32)
+    return remainder + b * ops.cast(remainder < 0, dtypes.int32)
 
 
 _IF_TRUNCATED = {"floordiv": _floor_division, "mod": _remainder}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
+from jax2tf._src import ops
 from jax2tf._src.dims.expressions import (
     Call,
     Expression,
@@ -21,7 +22,7 @@ from jax2tf._src.dims.expressions import (
     parse,
     variables,
 )
-from jax2tf._src.util.lazy_imports import tf
+from jax2tf._src.util.tensors import Tensor
 from jax2tf._src.util.typing import Dim
 
 
@@ -60,7 +61,7 @@ class Solution:
 
 def solve(
     shapes: Sequence[tuple[Dim, ...]],
-    tensors: Sequence[tf.Tensor],
+    tensors: Sequence[Tensor],
     names: Callable[[int], str] = str,
     function: str = "jax2tf.convert",
 ) -> Solution:
@@ -254,6 +255,6 @@ def _is_int(size: Size) -> bool:
     return isinstance(size, int)
 
 
-def _actual_size(tensor: tf.Tensor, axis: int) -> Size:
+def _actual_size(tensor: Tensor, axis: int) -> Size:
     known = tensor.shape[axis]
-    return known if known is not None else tf.shape(tensor)[axis]
+    return known if known is not None else ops.shape(tensor)[axis]

@@ -8,9 +8,8 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import tensorflow as tf
-
 from jax2tf._src.api.errors import ExportError
+from jax2tf._src.util.lazy_imports import classes
 
 _FULL = "free some space there, or give a path on another disk"
 _CLOSED = "give a path in a folder that this program may write to"
@@ -42,7 +41,7 @@ def errno_of(error: BaseException, remedies: Mapping[int, str] = _REMEDIES) -> i
     """
     if isinstance(error, OSError) and error.errno in remedies:
         return error.errno
-    if isinstance(error, tf.errors.OpError | RuntimeError):
+    if isinstance(error, (RuntimeError, *classes("errors.OpError"))):
         return next((n for n in remedies if os.strerror(n) in str(error)), None)
     return None
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-import tensorflow as tf
 from jax import export as jax_export
 
 from jax2tf._src.api import versions
@@ -41,6 +40,7 @@ from jax2tf._src.export.verification import (
 from jax2tf._src.targets.by_name import TARGETS
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.util import option_checks
+from jax2tf._src.util.lazy_imports import has_tensorflow, tf
 from jax2tf._src.util.typing import Option, PyTree
 
 
@@ -282,7 +282,7 @@ def _metadata(signatures: Sequence[Signature]) -> dict[str, str]:
     return {
         "jax2tf": versions.__version__,
         "jax": jax.__version__,
-        "tensorflow": tf.__version__,
+        **({"tensorflow": tf.__version__} if has_tensorflow() else {}),
         "source": ", ".join(map(_source, signatures)),
     }
 

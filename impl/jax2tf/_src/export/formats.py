@@ -101,12 +101,12 @@ FORMATS: Mapping[str, Format] = {
     entry.name: entry
     for entry in (
         Format(
-            *("savedmodel", "", savedmodel, {}),
+            *("savedmodel", "", savedmodel, {}, ("tensorflow",)),
             has_several=True,
             obstacle=obstacles.of_saved_model,
         ),
         Format(
-            *("litert", ".tflite", litert, {"target": "litert", **_FOR_ENGINES}),
+            *("litert", ".tflite", litert, {"target": "litert", **_FOR_ENGINES}, ("tensorflow",)),
             has_several=True,
             check_options=litert.check_options,
         ),
@@ -127,7 +127,7 @@ FORMATS: Mapping[str, Format] = {
                 ".xml",
                 openvino,
                 {"target": "openvino", **_FOR_ENGINES},
-                ("openvino",),
+                ("tensorflow", "openvino"),
                 ("openvino",),
             ),
             one_namespace=True,
@@ -136,7 +136,13 @@ FORMATS: Mapping[str, Format] = {
             steps=openvino_pairs.steps,
         ),
         Format(
-            *("tfjs", ".tfjs", tfjs, {"target": "tfjs", **_FOR_ENGINES}, ("tensorflowjs",)),
+            *(
+                "tfjs",
+                ".tfjs",
+                tfjs,
+                {"target": "tfjs", **_FOR_ENGINES},
+                ("tensorflow", "tensorflowjs"),
+            ),
             check_runner=tfjs.require_node,
             obstacle=obstacles.of_tfjs,
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tensorflow as tf
+from jax2tf._src.util.lazy_imports import tf
 
 # These ops compute nothing.
 _NOT_COUNTED = frozenset({"Const", "Placeholder", "NoOp", "Identity", "IdentityN"})

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import jax
 import numpy as np
-import tensorflow as tf
 from jax import export as jax_export
 
 from jax2tf._src.dims import bounds
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.lazy_imports import classes, tf
 from jax2tf._src.util.option_checks import shown
 from jax2tf._src.util.typing import Dim, PyTree
 
@@ -25,10 +25,10 @@ _REFUSED_NAMES = frozenset({"None", "True", "False"})
 
 # The remedy for each type that stands for several tensors.
 _REMEDIES = {
-    tf.RaggedTensorSpec: "take its to_tensor() and row_lengths() as two inputs",
-    tf.RaggedTensor: "take its to_tensor() and row_lengths() as two inputs",
-    tf.SparseTensorSpec: "take its indices and values as two inputs",
-    tf.SparseTensor: "take its indices and values as two inputs",
+    "RaggedTensorSpec": "take its to_tensor() and row_lengths() as two inputs",
+    "RaggedTensor": "take its to_tensor() and row_lengths() as two inputs",
+    "SparseTensorSpec": "take its indices and values as two inputs",
+    "SparseTensor": "take its indices and values as two inputs",
 }
 
 
@@ -48,15 +48,17 @@ class Reader:
         """Shape and dtype of a spec."""
         if isinstance(leaf, str):
             return self._of_text(leaf, where)
-        if isinstance(leaf, tf.TensorSpec):
+        if isinstance(leaf, classes("TensorSpec")):
             return self._of_tensor_spec(leaf, where)
-        if isinstance(leaf, tf.Tensor | tf.Variable):
+        if dtypes.is_tensor(leaf):
             return self._dims(leaf.shape.as_list(), where), _dtype_of_value(leaf, where)
         if isinstance(leaf, bool | int | float | complex):
             return (), _dtype_of_value(leaf, where)
         is_described = hasattr(leaf, "shape") and hasattr(leaf, "dtype")
-        if not is_described or isinstance(leaf.dtype, tf.DType):
-            remedy = next((r for kind, r in _REMEDIES.items() if isinstance(leaf, kind)), "")
+        if not is_described or isinstance(leaf.dtype, classes("DType")):
+            remedy = next(
+                (r for kind, r in _REMEDIES.items() if isinstance(leaf, classes(kind))), ""
+            )
             raise TypeError(
                 f"jax2tf.export: the spec of {where} should be an array, a jax.ShapeDtypeStruct, a "
                 f"tf.TensorSpec or a text such as 'b, 4:float32', got {shown(leaf)}"
@@ -91,14 +93,13 @@ class Reader:
             shape, name = text, _DTYPE_OF_TEXT
         try:
             dtype = np.dtype(jax.numpy.dtype(name.strip()))
-            tf.as_dtype(dtype)
             for part in shape.split(","):
                 bounds.refuse_large_powers(part)
             symbolic = jax_export.symbolic_shape(shape.strip(), scope=self._scope)
         # JAX reads the shape with Python's tokenizer, which raises other exceptions.
         except Exception as error:
             raise _unreadable(text, where, str(error)) from error
-        if not dtypes.is_of_jax(tf.as_dtype(dtype)):
+        if not dtypes.is_of_jax(dtype):
             raise _unreadable(text, where, f"files have no dtype {name.strip()!r}")
         if dtype.name != name.strip():
             # NumPy's "float" has 64 bits, "int" has a varying size, ">f4" has another byte order.
@@ -156,9 +157,10 @@ def _dtype_of_value(value: PyTree, where: str) -> np.dtype:
 def _dtype_named(dtype: PyTree, leaf: PyTree, where: str) -> np.dtype:
     try:
         canonical = jax.dtypes.canonicalize_dtype(dtype)
-        tf.as_dtype(canonical)
     except TypeError:
         raise _without_dtype(shown(dtype), where) from None
+    if not dtypes.is_of_jax(canonical):
+        raise _without_dtype(shown(dtype), where)
     return canonical
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gc
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export import disk
-from jax2tf._src.export.program import Program, program_of
 from jax2tf._src.export.signatures import Signature
 from jax2tf._src.util.typing import Option, PyTree
+
+if TYPE_CHECKING:
+    from jax2tf._src.export.program import Program
 
 
 @dataclasses.dataclass
@@ -43,7 +47,11 @@ class Job:
 
     def program(self, **options: Option) -> Program:
         """The converted functions, with variables that share the parameters' memory."""
-        program = program_of(self.signatures, self.params, {**self.convert, **options})
+        # It imports tf.Module.
+        programs = importlib.import_module("jax2tf._src.export.program")
+        program: Program = programs.program_of(
+            self.signatures, self.params, {**self.convert, **options}
+        )
         for signature in self.signatures:
             outputs = program.functions[signature.name].get_concrete_function().structured_outputs
             self.outputs[signature.name] = list(outputs)

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src.export import litert_weights, packages
 from jax2tf._src.export.job import Job, converting
 from jax2tf._src.export.signatures import Signature
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes.value_checks import CHOICES
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import Option, PyTree
 
 OPTIONS = {

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import jax
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.api.module import Module
 from jax2tf._src.call_tf import exchange
 from jax2tf._src.export.signatures import Signature
 from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import Option, PyTree
 
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export.graphs import count_ops
 from jax2tf._src.export.job import Job
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes.value_checks import CHOICES
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import Option
 
 # These options of `convert` and `Module` change a SavedModel.

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import jax
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src import compat
 from jax2tf._src.api.errors import ExportError
@@ -24,6 +23,8 @@ from jax2tf._src.dims import expressions
 from jax2tf._src.export.input_specs import Reader
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.util import option_checks
+from jax2tf._src.util.lazy_imports import classes, tf
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import PyTree
 
 DEFAULT = "serving_default"
@@ -149,17 +150,13 @@ def signatures_of(fun: PyTree, params: PyTree, specs: PyTree) -> tuple[Signature
     return tuple(_signature_of_entry(name, value, params) for name, value in fun.items())
 
 
-# The saved object has other attributes of these names.
-_RESERVED = frozenset(dir(tf.train.Checkpoint)) | {"parameters", "variables", "trainable_variables"}
-
-
 def _signature_of_entry(name: PyTree, value: PyTree, params: PyTree) -> Signature:
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
         raise ValueError(
             "jax2tf.export: the name of a signature should be letters, digits and underscores, "
             f"got {name!r}"
         )
-    if name in _RESERVED:
+    if name in _reserved():
         raise ValueError(
             f"jax2tf.export: a signature cannot be called {name!r}, which a SavedModel has for "
             "something else; choose another name"
@@ -169,6 +166,13 @@ def _signature_of_entry(name: PyTree, value: PyTree, params: PyTree) -> Signatur
             f"jax2tf.export: signature {name!r} should be a pair (function, specs), got {value!r}"
         )
     return _signature(name, value[0], params, value[1])
+
+
+@cached
+def _reserved() -> frozenset[str]:
+    """The names of the other attributes of the object that a SavedModel holds."""
+    own = {"parameters", "variables", "trainable_variables"}
+    return frozenset(own.union(*map(dir, classes("train.Checkpoint"))))
 
 
 def _signature(name: str, fun: PyTree, params: PyTree, specs: PyTree) -> Signature:
@@ -196,7 +200,9 @@ def _signature(name: str, fun: PyTree, params: PyTree, specs: PyTree) -> Signatu
         of_argument = parameters.at(argument.idx + 1) if top.idx == 0 else argument.key
         where = of_argument + jax.tree_util.keystr(tuple(rest))
         shape, dtype = reader.read(leaf, where)
-        name_of_spec = getattr(leaf, "name", None) if isinstance(leaf, tf.TensorSpec) else None
+        name_of_spec = (
+            getattr(leaf, "name", None) if isinstance(leaf, classes("TensorSpec")) else None
+        )
         inputs.append(Input(names.new(name_of_spec or where), where, shape, dtype))
     constraints = compat.jaxprs.explicit_constraints(reader.scope) if reader.scope else ()
     return Signature(name, function, tuple(inputs), tree, constraints)

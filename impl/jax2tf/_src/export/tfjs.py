@@ -24,12 +24,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 
 from jax2tf._src.api.errors import ExportError, MissingPackageError
 from jax2tf._src.export.job import Job, converting
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes.value_checks import CHOICES
+from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import Option, PyTree
 
 OPTIONS = {

@@ -103,6 +103,10 @@ class Maker:
         self.nodes.append(node)
         return node
 
+    def as_default(self) -> contextlib.AbstractContextManager[Maker]:
+        """A context whose ops go into this graph."""
+        return _as_current(self)
+
     def _operands(self, op: str, operands: Sequence[PyTree], name: str) -> list[Tensor]:
         """The operands as tensors. A number has the dtype of an operand of the same attribute."""
         signature = signature_of(op)
@@ -181,8 +185,15 @@ def making(name: str = "main", *, folds: bool = True) -> Iterator[Maker]:
 def scoped(name: str) -> Iterator[None]:
     """A context whose nodes have another level in their name stack."""
     maker = current()
+    with scoped_in(maker, f"{maker.scope}/{name}" if maker.scope else name):
+        yield
+
+
+@contextlib.contextmanager
+def scoped_in(maker: Maker, scope: str) -> Iterator[None]:
+    """A context whose nodes in this graph have this name stack."""
     before = maker.scope
-    maker.scope = f"{before}/{name}" if before else name
+    maker.scope = scope
     try:
         yield
     finally:
@@ -196,6 +207,11 @@ def _as_current(maker: Maker) -> Iterator[Maker]:
         yield maker
     finally:
         _current.reset(token)
+
+
+def is_making() -> bool:
+    """Whether a graph is under construction."""
+    return _current.get() is not None
 
 
 def current() -> Maker:

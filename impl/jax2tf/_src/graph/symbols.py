@@ -19,8 +19,16 @@ from jax2tf._src.graph.make import Maker
 from jax2tf._src.graph.shapes import typed
 from jax2tf._src.graph.shapes.registry import Shape
 from jax2tf._src.graph.signatures import Signature, signature_of
+from jax2tf._src.util import dtypes
 from jax2tf._src.util.dtypes import DTYPES, DType
 from jax2tf._src.util.typing import PyTree
+
+
+# The dtype of a list of tensors; its number is TensorFlow's.
+VARIANT = DType(21)
+VARIANT.name, VARIANT.size = "variant", 0
+VARIANT.is_floating = VARIANT.is_complex = VARIANT.is_bool = False
+VARIANT.is_integer = VARIANT.is_unsigned = False
 
 
 class SymbolShape:
@@ -68,6 +76,9 @@ class SymbolShape:
     def __repr__(self) -> str:
         return f"SymbolShape({self._sizes})"
 
+    def __str__(self) -> str:
+        return "<unknown>" if self._sizes is None else str(tuple(self._sizes))
+
 
 class SymbolOp:
     """The op that makes a tensor; an argument has a Placeholder."""
@@ -106,6 +117,16 @@ class SymbolOp:
             return [self._symbol]
         return [Symbol(x, self._symbol.graph) for x in self._node.outputs]
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SymbolOp) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> Node | Tensor:
+        return self._node or self._symbol.tensor
+
     def get_attr(self, name: str) -> PyTree:
         """The value of an attribute; a dtype is one of util/dtypes."""
         value = {} if self._node is None else self._node.attributes
@@ -131,8 +152,7 @@ class Symbol:
     def dtype(self) -> DType:
         """The dtype."""
         dtype = self.tensor.dtype
-        assert dtype is not None
-        return DTYPES[dtype.name]
+        return VARIANT if dtype is None else DTYPES[dtype.name]
 
     @property
     def shape(self) -> SymbolShape:
@@ -206,6 +226,12 @@ class Symbol:
         return raw.LogicalNot(x=self) if self.dtype.is_bool else raw.Invert(x=self)
 
 
+def operations_of(maker: Maker) -> list[PyTree]:
+    """The ops of a graph under construction."""
+    results = [node.outputs[0] for node in maker.nodes if node.outputs]
+    return [Symbol(x, maker).op for x in (*maker.inputs, *results)]
+
+
 def _operator(op: str, *, swapped: bool = False, of_bools: str = "") -> PyTree:
     """An operator of Python: `of_bools` is its op for bools."""
 
@@ -257,7 +283,11 @@ for _name, _method in {
     "__truediv__": _division(),
     "__rtruediv__": _division(swapped=True),
     "__floordiv__": _operator("FloorDiv"),
+    "__rfloordiv__": _operator("FloorDiv", swapped=True),
     "__mod__": _operator("FloorMod"),
+    "__rmod__": _operator("FloorMod", swapped=True),
+    "__pow__": _operator("Pow"),
+    "__rpow__": _operator("Pow", swapped=True),
     "__lt__": _operator("Less"),
     "__le__": _operator("LessEqual"),
     "__gt__": _operator("Greater"),
@@ -409,7 +439,7 @@ def _operand(value: PyTree, dtype: DType | None) -> PyTree:
 
 def _attribute(kind: str, value: PyTree) -> PyTree:
     if kind == "type":
-        return np.dtype(value)
+        return dtypes.named(value).dtype
     if kind == "shape":
         return None if value is None else tuple(value)
     if kind.startswith("list("):

@@ -19,7 +19,7 @@ from jax2tf._src.lowering import pipeline
 from jax2tf._src.lowering.context import LoweringInterface
 from jax2tf._src.lowering.emit.compiled_calls import COMPILED_CONTROL_FLOW_DTYPES
 from jax2tf._src.lowering.plan import as_numpy
-from jax2tf._src.ops import writing
+from jax2tf._src.ops import surroundings
 from jax2tf._src.ops.written_functions import EagerFunction
 from jax2tf._src.tracing.jaxprs import count_equations
 from jax2tf._src.tracing.large_constants import LIMIT, SMALL_CONSTANT_SIZE
@@ -114,7 +114,7 @@ class EagerGraph:
                 next(given) if of_arguments else inside.constant(c)
                 for c, of_arguments in zip(jaxpr.consts, is_captured, strict=True)
             ]
-            with writing.called_from_here():
+            with surroundings.called_from_here():
                 return inside.run_open(jaxpr.jaxpr, consts, inner[len(captured) :])
 
         specs = _specs((*captured, *args))

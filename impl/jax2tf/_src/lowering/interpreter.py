@@ -37,7 +37,7 @@ from jax2tf._src.lowering.supported import (
     require_arrays,
     require_taken,
 )
-from jax2tf._src.ops import writing
+from jax2tf._src.ops import surroundings
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.jaxprs import count_equations
@@ -77,7 +77,7 @@ class Lowering:
         """Returns the results of the trace on `args`; `jax2tf.convert` explains `eager_graphs`."""
         if not ops.executing_eagerly():
             require_arrays(self.trace, self.target)
-            with writing.called_from_here():
+            with surroundings.called_from_here():
                 results = self.run(pipeline.for_graph(self.trace, self.target), args)
             if self.target.has(Quirk.DROPS_CONSTANT_RESULTS):
                 return [as_result(result) for result in results]
@@ -105,9 +105,7 @@ class Lowering:
             graph = ops.get_default_graph()
             base = ops.get_current_name_scope()
             for step in plan.steps:
-                with compat.graphs.name_scope(
-                    graph, f"{base}/{step.scope}" if base else step.scope
-                ):
+                with surroundings.named_in(graph, f"{base}/{step.scope}" if base else step.scope):
                     self._step(step, slots)
         return [self._read(slots, ref) for ref in plan.outputs]
 
@@ -125,7 +123,7 @@ class Lowering:
         """Whether TensorFlow's kernels run each op unchanged, and XLA compiles none of them."""
         if ops.executing_eagerly():
             return True
-        return self._by_kernels and not compat.functions.in_compiled_function()
+        return self._by_kernels and not surroundings.in_compiled_function()
 
     def call(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[Tensor], name: str) -> list[Tensor]:
         """Returns the results of `jaxpr`, by a shared TensorFlow function if that is cheaper.
@@ -157,6 +155,8 @@ class Lowering:
     ) -> list[Tensor]:
         """Calls `body(lowering, *args)` as one TensorFlow function, made once for each key.
 
+        A graph without functions gets the ops of the body in place.
+
         Args:
           key: names the body within this trace; shapes and dtypes of `args` are added to the key.
           body: gets the lowering to use inside the function, and tensors in place of `args`.
@@ -165,7 +165,8 @@ class Lowering:
           any_shape: whether one function serves arguments of all shapes.
           jit_compile: True if XLA must compile the function, even if its caller is not compiled.
         """
-        if self._are_constant(args) or self._are_of_no_array(args):
+        is_inlined = self._are_constant(args) or self._are_of_no_array(args)
+        if is_inlined or not surroundings.has_functions():
             return list(body(self, *args))
         shapes = [None if any_shape else tuple(a.shape.as_list()) for a in args]
         signature = tuple((a.dtype, shape) for a, shape in zip(args, shapes, strict=True))
@@ -179,7 +180,7 @@ class Lowering:
             values = {**sizes, **dict(zip(unknown, inner[n:], strict=True))}
             return body(self.with_sizes(values), *inner[:n])
 
-        is_written = writing.writes() and writing.is_writable()
+        is_written = surroundings.writes_functions()
         # A function that was made for one device runs its ops there, wherever it is called.
         device = compat.functions.eager_device() if ops.executing_eagerly() else None
         function = self.trace.cached(
@@ -190,7 +191,7 @@ class Lowering:
             signature,
             tuple(sizes.items()),
             tuple(unknown),
-            compat.functions.in_compiled_function(),
+            surroundings.in_compiled_function(),
             is_written,
             device,
         )
@@ -295,7 +296,7 @@ class Lowering:
         return pool[key]
 
     def _worth_sharing(self, jaxpr: jex_core.Jaxpr) -> bool:
-        if not self.trace.shares:
+        if not self.trace.shares or not surroundings.has_functions():
             return False
         # The target cannot have arrays of uint32 as arguments or results of a function.
         boundary = (*jaxpr.invars, *jaxpr.outvars)

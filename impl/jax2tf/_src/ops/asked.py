@@ -1,8 +1,8 @@
-"""The single ops that a maker gets from the rules, and their arguments by name.
+"""The single ops that rules make, and their arguments by name.
 
 Names are those of tf.raw_ops. The operands of an op stand here, and those attributes that a rule
-sets; all other attributes have their defaults. `ops/__init__.py` lists the functions, which a maker
-gets by their names in `tf`. A test compares this table with the rules.
+sets; all other attributes have their defaults. `ops/__init__.py` lists the functions of several
+ops. A test compares this table with the rules.
 """
 
 from __future__ import annotations

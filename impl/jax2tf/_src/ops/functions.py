@@ -1,7 +1,9 @@
-"""TensorFlow functions of one op, which `raw` writes into a graph (see ops/writing.py).
+"""Functions by their names in TensorFlow, for a graph of ours or for TensorFlow.
 
-A conversion calls these functions often. In a graph whose ops are written they make the same ops as
-TensorFlow's functions. Elsewhere, and for operands of other types, they call those functions.
+Within `graph.make.making` a call goes to the function of the same name in graph/ops. Else it goes
+to TensorFlow. A conversion calls some functions of one op often. In a TensorFlow graph whose ops
+are written, these make the same ops as TensorFlow's functions by `raw` (see ops/writing.py).
+Elsewhere, and for operands of other types, they call those functions.
 """
 
 from __future__ import annotations
@@ -9,13 +11,15 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from jax2tf._src.ops import makers, writing
-from jax2tf._src.ops.makers import OpArgument
+from jax2tf._src.graph import ops as own
+from jax2tf._src.graph.make import is_making
+from jax2tf._src.ops import writing
 from jax2tf._src.ops.raw_ops import raw
+from jax2tf._src.ops.writing import OpArgument
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.lru import cached
@@ -27,12 +31,10 @@ Function = Callable[..., Any]
 
 def by_tensorflow(name: str) -> Function:
     """The function with this name in `tf`; TensorFlow is imported when it is called."""
+    of_our_graph = _of_our_graph(name)
 
     def function(*args: OpArgument, **options: OpArgument) -> Any:
-        maker = makers.current()
-        if maker is not None:
-            return maker.function(name, args, options)
-        return load()(*args, **options)
+        return (of_our_graph if is_making() else load())(*args, **options)
 
     load: Callable[[], Function] = cached(lambda: operator.attrgetter(name)(tf))
     function.__doc__ = f"tf.{name}."
@@ -40,15 +42,31 @@ def by_tensorflow(name: str) -> Function:
     return function
 
 
+def _of_our_graph(name: str) -> Function:
+    """The function in graph/ops with the last part of a name in `tf`."""
+    last = name.rpartition(".")[2]
+    return getattr(own, last, None) or functools.partial(_refuse, last)
+
+
+def _refuse(name: str, *_: OpArgument, **__: OpArgument) -> NoReturn:
+    raise NotImplementedError(
+        f"jax2tf: graphs that are made without TensorFlow have no {name} yet. What to do: install "
+        "tensorflow, which makes the graph then"
+    )
+
+
 def _in_graphs(name: str) -> Callable[[Callable[..., OpArgument]], Function]:
     """A decorator: in graphs its function is called, and that of TensorFlow where it gives None."""
-    return functools.partial(_written_in_graphs, by_tensorflow(name))
+    return functools.partial(_written_in_graphs, by_tensorflow(name), _of_our_graph(name))
 
 
-def _written_in_graphs(otherwise: Function, written: Callable[..., OpArgument]) -> Function:
+def _written_in_graphs(
+    otherwise: Function, of_our_graph: Function, written: Callable[..., OpArgument]
+) -> Function:
     def function(*args: OpArgument, **options: OpArgument) -> Any:
-        is_written = makers.current() is not None or writing.writes()
-        result = written(*args, **options) if is_written else None
+        if is_making():
+            return of_our_graph(*args, **options)
+        result = written(*args, **options) if writing.writes() else None
         return otherwise(*args, **options) if result is None else result
 
     function.__doc__ = otherwise.__doc__
@@ -77,7 +95,7 @@ def _binary(name: str, op: str) -> Function:
 
 def _number_like(x: OpArgument, y: OpArgument) -> OpArgument:
     """`x` as a tensor of the dtype of `y`, if it is a number that this dtype holds; else `x`."""
-    if makers.is_tensor(x) or not makers.is_tensor(y):
+    if _is_tensor(x) or not _is_tensor(y):
         return x
     is_number = isinstance(x, int) and not isinstance(x, bool) and not y.dtype.is_bool
     is_float = isinstance(x, float) and (y.dtype.is_floating or y.dtype.is_complex)
@@ -88,7 +106,7 @@ def _reduction(name: str, op: str) -> Function:
     make_op = getattr(raw, op)
 
     def written(x: OpArgument, axis: OpArgument = None, keepdims: bool = False) -> Tensor | None:
-        axes = axis if isinstance(axis, int) or makers.is_tensor(axis) else _integers(axis)
+        axes = axis if isinstance(axis, int) or _is_tensor(axis) else _integers(axis)
         if axes is None or not _are_tensors(x):
             return None
         return make_op(input=x, axis=axes, keep_dims=keepdims)
@@ -137,19 +155,23 @@ reduce_sum = _reduction("reduce_sum", "Sum")
 # Form: smaller_for_larger.
 
 
-def greater(x: OpArgument, y: OpArgument) -> Tensor:
+def greater(x: OpArgument, y: OpArgument) -> OpArgument:
     """tf.greater, made as tf.less of the swapped operands."""
+    if is_making():
+        return own.greater(x, y)
     return less(_in_dtype_of(y, x), x)
 
 
-def greater_equal(x: OpArgument, y: OpArgument) -> Tensor:
+def greater_equal(x: OpArgument, y: OpArgument) -> OpArgument:
     """tf.greater_equal, made as tf.less_equal of the swapped operands."""
+    if is_making():
+        return own.greater_equal(x, y)
     return less_equal(_in_dtype_of(y, x), x)
 
 
 def _in_dtype_of(y: OpArgument, x: OpArgument) -> OpArgument:
     """A number `y` as a tensor of the dtype of `x`: an op takes that of its first operand."""
-    return constant(y, x.dtype) if isinstance(y, int | float) and makers.is_tensor(x) else y
+    return constant(y, x.dtype) if isinstance(y, int | float) and _is_tensor(x) else y
 
 
 @_in_graphs("atan2")
@@ -163,7 +185,7 @@ def constant(
     value: OpArgument, dtype: dtypes.DType | None = None, shape: OpArgument = None
 ) -> Tensor | None:
     """tf.constant."""
-    if shape is not None or makers.current() is not None or makers.is_tensor(value):
+    if shape is not None:
         return None
     return writing.write_constant(value, dtype)
 
@@ -202,7 +224,7 @@ def reshape(tensor: OpArgument, shape: OpArgument) -> Tensor | None:
 @_in_graphs("expand_dims")
 def expand_dims(input: OpArgument, axis: OpArgument) -> Tensor | None:
     """tf.expand_dims at an axis, which may be a tensor."""
-    if not (isinstance(axis, int) or makers.is_tensor(axis)) or not _are_tensors(input):
+    if not (isinstance(axis, int) or _is_tensor(axis)) or not _are_tensors(input):
         return None
     return raw.ExpandDims(input=input, axis=axis)
 
@@ -228,7 +250,7 @@ def transpose(a: OpArgument, perm: OpArgument = None) -> Tensor | None:
 @_in_graphs("concat")
 def concat(values: OpArgument, axis: OpArgument) -> Tensor | None:
     """tf.concat of at least two tensors along an axis, which may be a tensor."""
-    if not (isinstance(axis, int) or makers.is_tensor(axis)):
+    if not (isinstance(axis, int) or _is_tensor(axis)):
         return None
     if not isinstance(values, list | tuple) or len(values) < 2 or not _are_tensors(*values):
         return None
@@ -333,8 +355,12 @@ def computation(body: Callable[..., OpArgument], operands: Sequence[dtypes.DType
         return tf.function(body, autograph=False).get_concrete_function(*specs)
 
 
+def _is_tensor(value: OpArgument) -> bool:
+    return isinstance(value, tf.Tensor)
+
+
 def _are_tensors(*values: OpArgument) -> bool:
-    return all(map(makers.is_tensor, values))
+    return all(map(_is_tensor, values))
 
 
 def _integers(values: OpArgument) -> list[int] | None:

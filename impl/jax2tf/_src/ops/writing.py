@@ -21,14 +21,19 @@ import inspect
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from jax2tf._src import compat
-from jax2tf._src.ops import grappler, makers
-from jax2tf._src.ops.makers import OpArgument
+from jax2tf._src.graph import symbols
+from jax2tf._src.graph.make import is_making
+from jax2tf._src.ops import grappler
 from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.lru import cached
+
+# An operand, or an attribute, as the functions of tf.raw_ops take it.
+OpArgument: TypeAlias = Any
 
 _writes: contextvars.ContextVar[bool] = contextvars.ContextVar(
     "writes", default=os.environ.get("JAX2TF_WRITE_OPS") != "0"
@@ -90,9 +95,8 @@ def writer_of(op: str) -> Callable[..., tf.Tensor]:
     """A function that writes an op; that of tf.raw_ops makes it where that fails."""
 
     def make(**arguments: OpArgument) -> tf.Tensor:
-        maker = makers.current()
-        if maker is not None:
-            return maker.op(op, arguments)
+        if is_making():
+            return getattr(symbols.raw, op)(**arguments)
         if not writes():
             return make_by_tensorflow(**arguments)
         form = form_of_op()

@@ -113,6 +113,13 @@ uint4 = DType(30, "uint4")
 DTYPES = {dtype.name: dtype for dtype in list(vars().values()) if isinstance(dtype, DType)}
 _REAL = {complex64: float32, complex128: float64}
 
+
+def named(dtype: Any) -> DType:
+    """The dtype here with the name of a dtype of NumPy's, of TensorFlow's, or of this module."""
+    name = getattr(dtype, "name", None)
+    return DTYPES[name if isinstance(name, str) else np.dtype(dtype).name]
+
+
 _PYTHON_SCALARS = (bool, int, float, complex)
 
 # TensorFlow differentiates only these. For some other dtypes XLA has no PreventGradient.
@@ -248,8 +255,8 @@ def _python_scalar_dtype(val: bool | int | float | complex) -> np.dtype:
     return dtype
 
 
-def is_of_jax(dtype: tf.DType | DType) -> bool:
-    """Whether JAX has arrays of this dtype of TensorFlow's."""
+def is_of_jax(dtype: tf.DType | DType | np.dtype) -> bool:
+    """Whether JAX and TensorFlow have this dtype in common."""
     return dtype.name in DTYPES or dtype.name in _WITHOUT_KERNELS
 
 

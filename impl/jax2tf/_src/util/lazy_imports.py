@@ -11,7 +11,7 @@ import inspect
 import operator
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -35,13 +35,14 @@ _tensorflows: list[LazyModule] = []
 
 
 def names(
-    package: str, modules: Mapping[str, str]
+    package: str, modules: Mapping[str, str], without_tensorflow: Collection[str] = ()
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """The `__getattr__` and the `__dir__` of a package.
 
     Args:
       package: the package's name.
       modules: for each name the module that has it, or the module itself if it has that name.
+      without_tensorflow: the functions that refuse no call where TensorFlow is not installed.
     """
 
     def get(name: str) -> object:
@@ -49,7 +50,7 @@ def names(
             has = "" if len(modules) > 3 else f"; it has {', '.join(modules)}"
             raise AttributeError(f"module {package!r} has no attribute {name!r}{has}")
         with _lock:
-            value = _value(package, name, modules[name])
+            value = _value(package, name, modules[name], name in without_tensorflow)
         # The next access does not call `get`.
         setattr(sys.modules[package], name, value)
         return value
@@ -60,7 +61,7 @@ def names(
     return get, names_of_package
 
 
-def _value(package: str, name: str, module_name: str) -> object:
+def _value(package: str, name: str, module_name: str, is_free: bool) -> object:
     """A name of a package; without TensorFlow, functions and TensorFlow's classes refuse calls."""
     try:
         module = importlib.import_module(module_name)
@@ -71,7 +72,7 @@ def _value(package: str, name: str, module_name: str) -> object:
     if module.__name__ == f"{package}.{name}":
         return module
     value = getattr(module, name)
-    if inspect.isfunction(value) and not has_tensorflow():
+    if inspect.isfunction(value) and not is_free and not has_tensorflow():
         return functools.wraps(value)(_refusal(f"{package}.{name}"))
     return value
 

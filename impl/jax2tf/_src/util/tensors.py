@@ -14,7 +14,8 @@ from jax2tf._src.util.dtypes import DType
 # A number, an array or a tensor, as Python's operators of a tensor take it; a tensor's index.
 Operand: TypeAlias = Any
 
-# A graph under construction, whatever makes it: rules compare graphs and ask nothing else of them.
+# A graph under construction, whatever makes it: it has `as_default`, and ops/surroundings.py knows
+# the rest.
 Graph: TypeAlias = Any
 
 # A function of scalars that an op of XLA's takes as an attribute.

@@ -21,6 +21,7 @@ from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes import idioms
 from jax2tf._src.lowering.passes.value_checks import CHOICES
 from jax2tf._src.targets.by_name import TARGETS
+from jax2tf._src.util.lazy_imports import has_tensorflow
 from jax2tf._src.util.typing import Option
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ def _written(job: Job) -> onnx.ModelProto:
     """The model of our writer."""
     packages.require(["onnx_ir"], "the format 'onnx'")
     # It imports onnx and onnx-ir.
+    if not has_tensorflow():
+        return _written_without_tensorflow(job)
     functions = importlib.import_module("jax2tf._src.export.onnx.functions")
     (function,) = job.program().functions.values()
     (signature,) = job.signatures
@@ -104,6 +107,15 @@ def _written(job: Job) -> onnx.ModelProto:
             job.params,
             job.options.get("opset", functions.OPSET),
         )
+
+
+def _written_without_tensorflow(job: Job) -> onnx.ModelProto:
+    """The model of our writer, of a graph that TensorFlow has not made."""
+    own_graphs = importlib.import_module("jax2tf._src.export.onnx.own_graphs")
+    (signature,) = job.signatures
+    program = own_graphs.program_of(signature, job.params, job.convert)
+    with converting("the writer of ONNX", job):
+        return own_graphs.proto_of(program, job.options.get("opset"))
 
 
 def _written_by_tf2onnx(job: Job) -> onnx.ModelProto:

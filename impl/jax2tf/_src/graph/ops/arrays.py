@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from jax2tf._src.graph.ops.operands import as_tensor, integers
 from jax2tf._src.graph.symbols import Symbol, SymbolShape, as_array, converted, raw
-from jax2tf._src.util.dtypes import DTYPES, float32, int32
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.dtypes import float32, int32
 from jax2tf._src.util.typing import PyTree
 
 # Constants of so many elements are written out, larger ones are a Fill.
@@ -15,7 +18,7 @@ _SMALL = 1000
 
 def constant(value: PyTree, dtype: PyTree = None, shape: PyTree = None) -> Symbol:
     """A constant, with a shape one that repeats a number."""
-    of = None if dtype is None else DTYPES[np.dtype(dtype).name]
+    of = None if dtype is None else dtypes.named(dtype)
     if isinstance(value, Symbol):
         raise TypeError("a tensor is no constant")
     array = as_array(value, of)
@@ -26,7 +29,7 @@ def constant(value: PyTree, dtype: PyTree = None, shape: PyTree = None) -> Symbo
 
 def convert_to_tensor(value: PyTree, dtype: PyTree = None) -> Symbol:
     """A tensor of numbers, arrays and tensors in nested lists."""
-    return converted(value, None if dtype is None else DTYPES[np.dtype(dtype).name])
+    return converted(value, None if dtype is None else dtypes.named(dtype))
 
 
 def broadcast_to(input: PyTree, shape: PyTree) -> Symbol:
@@ -83,14 +86,14 @@ def one_hot(
     dtype: PyTree = None,
 ) -> Symbol:
     """Rows with one number at the index."""
-    of = float32 if dtype is None else DTYPES[np.dtype(dtype).name]
+    of = float32 if dtype is None else dtypes.named(dtype)
     on = converted(1 if on_value is None else on_value, of)
     off = converted(0 if off_value is None else off_value, of)
     return raw.OneHot(indices=indices, depth=integers(depth), on_value=on, off_value=off, axis=axis)
 
 
 def _filled(shape: PyTree, number: int, dtype: PyTree) -> Symbol:
-    of = np.dtype(dtype)
+    of = dtypes.named(dtype).dtype
     sizes = shape if isinstance(shape, Symbol) else _listed(shape)
     if not isinstance(sizes, Symbol):
         if all(isinstance(size, int | np.integer) for size in sizes):
@@ -117,18 +120,21 @@ def ones(shape: PyTree, dtype: PyTree = float32) -> Symbol:
     return _filled(shape, 1, dtype)
 
 
-def zeros_like(input: PyTree) -> Symbol:
-    """Zeros of the shape and dtype of a tensor."""
-    if input.shape.is_fully_defined():
-        return zeros(input.shape, input.dtype)
-    return raw.ZerosLike(x=input)
+def zeros_like(input: PyTree, dtype: PyTree = None) -> Symbol:
+    """Zeros of the shape of a tensor, and of its dtype unless one is given."""
+    return _like(raw.ZerosLike, 0, input, dtype)
 
 
-def ones_like(input: PyTree) -> Symbol:
-    """Ones of the shape and dtype of a tensor."""
-    if input.shape.is_fully_defined():
-        return ones(input.shape, input.dtype)
-    return raw.OnesLike(x=input)
+def ones_like(input: PyTree, dtype: PyTree = None) -> Symbol:
+    """Ones of the shape of a tensor, and of its dtype unless one is given."""
+    return _like(raw.OnesLike, 1, input, dtype)
+
+
+def _like(op: Callable[..., Symbol], number: int, x: Symbol, dtype: PyTree) -> Symbol:
+    of = x.dtype if dtype is None else dtypes.named(dtype)
+    if x.shape.is_fully_defined():
+        return _filled(x.shape, number, of)
+    return op(x=x) if of == x.dtype else _filled(shape(x), number, of)
 
 
 def pad(
@@ -150,11 +156,25 @@ def range(start: PyTree, limit: PyTree = None, delta: PyTree = 1, dtype: PyTree 
         start, limit = 0, start
     parts = (start, limit, delta)
     known = next((x.dtype for x in parts if isinstance(x, Symbol)), None)
-    of = known if dtype is None else DTYPES[np.dtype(dtype).name]
+    of = known if dtype is None else dtypes.named(dtype)
     if of is None:
         of = float32 if any(isinstance(x, float) for x in parts) else int32
     a, b, c = (converted(x, of) for x in parts)
     return raw.Range(start=a, limit=b, delta=c)
+
+
+def repeat(input: PyTree, repeats: PyTree, axis: int) -> Symbol:
+    """Each element along an axis as often as one number says, one behind the other."""
+    n = raw.Cast(x=integers(repeats), DstT=int32)
+    if n.shape.num_elements() != 1:
+        raise NotImplementedError(f"repeat: {n!r} is not one number")
+    number: PyTree = reshape(n, [])
+    sizes, rank = shape(input), input.shape.rank
+    at = axis % rank
+    multiples: list[PyTree] = [1] * (rank + 1)
+    multiples[at + 1] = number
+    repeated = tile(expand_dims(input, at + 1), multiples)
+    return reshape(repeated, concat([sizes[:at], [number * sizes[at]], sizes[at + 1 :]], 0))
 
 
 def reshape(tensor: PyTree, shape: PyTree) -> Symbol:
@@ -170,14 +190,14 @@ def reverse(tensor: PyTree, axis: PyTree) -> Symbol:
 def shape(input: PyTree, out_type: PyTree = int32) -> Symbol:
     """The shape; a constant if it is known."""
     if input.shape.is_fully_defined():
-        return converted(np.array(input.shape.as_list(), np.dtype(out_type)))
+        return converted(np.array(input.shape.as_list(), dtypes.named(out_type).dtype))
     return raw.Shape(input=input, out_type=out_type)
 
 
 def size(input: PyTree, out_type: PyTree = int32) -> Symbol:
     """The number of elements; a constant if it is known."""
     if input.shape.is_fully_defined():
-        return converted(np.array(input.shape.num_elements(), np.dtype(out_type)))
+        return converted(np.array(input.shape.num_elements(), dtypes.named(out_type).dtype))
     return raw.Size(input=input, out_type=out_type)
 
 

@@ -118,13 +118,10 @@ def get_current_name_scope() -> str:
 def name_scope(name: str) -> Iterator[None]:
     """A context whose nodes have another level in their name stack; without one with "/"."""
     maker = make.current()
-    before = maker.scope
     is_whole = not name or name.endswith("/")
-    maker.scope = name.rstrip("/") if is_whole else f"{before}/{name}".lstrip("/")
-    try:
+    scope = name.rstrip("/") if is_whole else f"{maker.scope}/{name}".lstrip("/")
+    with make.scoped_in(maker, scope):
         yield
-    finally:
-        maker.scope = before
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ import numpy as np
 from jax2tf._src.graph.ops.arrays import zeros_like
 from jax2tf._src.graph.ops.operands import as_tensor, integers
 from jax2tf._src.graph.symbols import Symbol, raw
+from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import PyTree
 
 
@@ -105,9 +106,9 @@ def atan2(y: PyTree, x: PyTree) -> Symbol:
 
 def cast(x: PyTree, dtype: PyTree) -> Symbol:
     """The numbers in another dtype; the tensor itself if it has that dtype."""
-    to = np.dtype(dtype)
+    to = dtypes.named(dtype)
     x = as_tensor(x, None)
-    return x if x.dtype.dtype == to else raw.Cast(x=x, DstT=to)
+    return x if x.dtype == to else raw.Cast(x=x, DstT=to)
 
 
 def bitcast(input: PyTree, type: PyTree) -> Symbol:

@@ -1,4 +1,4 @@
-"""Functions along dimensions, of matrices and of networks."""
+"""Functions along dimensions, and of matrices."""
 
 from __future__ import annotations
 
@@ -105,48 +105,16 @@ def qr(input: PyTree, full_matrices: bool = False) -> tuple[Symbol, Symbol]:
     return raw.Qr(input=input, full_matrices=full_matrices)
 
 
+def svd(
+    tensor: PyTree, full_matrices: bool = False, compute_uv: bool = True
+) -> Symbol | tuple[Symbol, Symbol, Symbol]:
+    """The singular values, and the left and right singular vectors."""
+    values, left, right = raw.Svd(input=tensor, compute_uv=compute_uv, full_matrices=full_matrices)
+    return (values, left, right) if compute_uv else values
+
+
 def triangular_solve(
     matrix: PyTree, rhs: PyTree, lower: bool = True, adjoint: bool = False
 ) -> Symbol:
     """The solutions for triangular matrices."""
     return raw.MatrixTriangularSolve(matrix=matrix, rhs=rhs, lower=lower, adjoint=adjoint)
-
-
-# Networks.
-
-
-def conv2d(
-    input: PyTree, filters: PyTree, strides: PyTree, padding: PyTree, *, dilations: PyTree
-) -> Symbol:
-    """The convolution of images whose channels come last; strides and dilations are pairs."""
-    explicit = not isinstance(padding, str)
-    return raw.Conv2D(
-        input=input,
-        filter=filters,
-        strides=[1, *strides, 1],
-        padding="EXPLICIT" if explicit else padding,
-        explicit_paddings=[n for pair in padding for n in pair] if explicit else [],
-        dilations=[1, *dilations, 1],
-    )
-
-
-def leaky_relu(features: PyTree, alpha: float = 0.2) -> Symbol:
-    """x, or alpha*x where x is negative."""
-    return raw.LeakyRelu(features=features, alpha=alpha)
-
-
-def softmax(logits: PyTree, axis: int = -1) -> Symbol:
-    """The softmax of the last dimension."""
-    _check_last(logits, axis)
-    return raw.Softmax(logits=logits)
-
-
-def log_softmax(logits: PyTree, axis: int = -1) -> Symbol:
-    """The logarithm of the softmax of the last dimension."""
-    _check_last(logits, axis)
-    return raw.LogSoftmax(logits=logits)
-
-
-def _check_last(x: PyTree, axis: int) -> None:
-    if axis not in (-1, x.shape.rank - 1):
-        raise NotImplementedError(f"softmax along axis {axis} of {x!r}")

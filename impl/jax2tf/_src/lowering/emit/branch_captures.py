@@ -18,10 +18,11 @@ from collections.abc import Iterator, Sequence
 
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat, ops
+from jax2tf._src import ops
 from jax2tf._src.call_tf.primitive import call_tf_p
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import carries, pass_through
+from jax2tf._src.ops import surroundings
 from jax2tf._src.tracing import traits
 from jax2tf._src.tracing.jaxprs import inner_jaxprs
 from jax2tf._src.util.tensors import Tensor
@@ -34,7 +35,7 @@ def inline(
     # XLA does not rewrite sums like this, and DTensor places its own ops.
     if (
         ops.executing_eagerly()
-        or compat.functions.in_compiled_function()
+        or surroundings.in_compiled_function()
         or ctx.target.placement is not None
     ):
         return ctx.inline_open(jaxpr, consts, *args)

@@ -21,6 +21,7 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.compute_dtypes import CARRIED_ROUND_A_LOOP, carrier_of
 from jax2tf._src.lowering.emit.foldable_ops import Folds
 from jax2tf._src.lowering.emit.selection import select
+from jax2tf._src.ops import surroundings
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.tensors import Graph, Tensor
@@ -63,7 +64,7 @@ def kept(
 
 def moved_results(graph: Graph, operands: Sequence[Tensor], carried: Sequence[Tensor]) -> list[int]:
     """The indices of the carried results that may equal another carried operand."""
-    made, n_carry = graph.get_operations(), len(carried)
+    made, n_carry = surroundings.operations_of(graph), len(carried)
     folds = Folds(made, operands)
     unchanged = frozenset(i for i, x in enumerate(carried) if i in folds.may_be(x))
     if unchanged:
@@ -85,7 +86,7 @@ def _may_share_memory(x: Tensor, y: Tensor) -> bool:
 
 def unread_carries(graph: Graph, carries: Sequence[Tensor], results: Sequence[Tensor]) -> list[int]:
     """The indices of the carried values that the step may not read."""
-    folds = Folds(graph.get_operations(), carries)
+    folds = Folds(surroundings.operations_of(graph), carries)
     read = set().union(*map(folds.reads, results))
     return [i for i in range(len(carries)) if i not in read]
 

@@ -10,9 +10,10 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from jax2tf._src import compat, dims, ops
+from jax2tf._src import dims, ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.supported import is_computed
+from jax2tf._src.ops import surroundings
 from jax2tf._src.targets.forms import Optimization
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util.lru import cached
@@ -75,7 +76,7 @@ def contract(
 
 def _is_faster_merged(ctx: Context) -> bool:
     """Whether to merge row dimensions; XLA does it itself, and eager mode pays for each op."""
-    is_graph = not (ctx.is_by_kernels or compat.functions.in_compiled_function())
+    is_graph = not (ctx.is_by_kernels or surroundings.in_compiled_function())
     return is_graph and ctx.wants(Optimization.ROWS_OF_ONE_MATRIX)
 
 

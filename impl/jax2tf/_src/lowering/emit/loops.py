@@ -8,9 +8,10 @@ from contextlib import AbstractContextManager
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat, ops
+from jax2tf._src import ops
 from jax2tf._src.call_tf.primitive import call_tf_p
 from jax2tf._src.lowering.context import Context
+from jax2tf._src.ops import surroundings
 from jax2tf._src.targets.forms import Optimization
 from jax2tf._src.tracing.jaxprs import Scan, equations
 from jax2tf._src.tracing.traits import CALLBACKS
@@ -30,4 +31,4 @@ def order_of_effects(ctx: Context) -> AbstractContextManager[None]:
     orders = ctx.eqn.effects or not ctx.trace.primitives.isdisjoint(_OUTSIDE)
     if orders or not ctx.wants(Optimization.UNORDERED_BODIES):
         return contextlib.nullcontext()
-    return compat.graphs.without_order_of_effects(ops.get_default_graph())
+    return surroundings.without_order_of_effects(ops.get_default_graph())

@@ -10,10 +10,11 @@ import math
 
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat, dims
+from jax2tf._src import dims
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.compiled_calls import COMPILED_DTYPES
 from jax2tf._src.lowering.emit.compute_dtypes import INT4
+from jax2tf._src.ops import surroundings
 from jax2tf._src.targets.forms import Optimization
 from jax2tf._src.tracing import traits
 from jax2tf._src.tracing.jaxprs import equations
@@ -69,7 +70,7 @@ def is_compiled(ctx: Context) -> bool:
     """
     if (
         not (ctx.wants(Optimization.COMPILED_DRAWS) and ctx.wants("XlaLaunch"))
-        or compat.functions.in_compiled_function()
+        or surroundings.in_compiled_function()
     ):
         return False
     avals = (*ctx.avals_in, *ctx.avals_out)

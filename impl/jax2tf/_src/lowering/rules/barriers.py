@@ -19,10 +19,11 @@ from collections.abc import Sequence
 
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat, ops
+from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import compiled_calls
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.ops import surroundings
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.tensors import Tensor
 
@@ -31,7 +32,7 @@ def barrier(ctx: Context, operands: Sequence[Tensor]) -> list[Tensor]:
     """The operands, behind a barrier if they are part of a graph."""
     if ops.executing_eagerly() or not ctx.wants("XlaOptimizationBarrier") or not operands:
         return list(operands)
-    if compat.functions.in_compiled_function():
+    if surroundings.in_compiled_function():
         given = [x.dtype for x in operands]
         # The barrier op and the select do not take compiled float8; bfloat16 holds its values.
         wide = [dtypes.bfloat16 if d.name in compiled_calls.COMPILED_DTYPES else d for d in given]

@@ -16,6 +16,7 @@ from jax2tf._src.call_tf.primitive import call_tf_p
 from jax2tf._src.gradients.in_graph import in_this_graph
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.ops import surroundings
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.tensors import Operation, Tensor
 from jax2tf._src.util.typing import Dim
@@ -24,7 +25,7 @@ from jax2tf._src.util.typing import Dim
 @register(call_tf_p)
 def _call_tf(ctx: Context, *operands: Tensor, function: Function) -> list[Tensor]:
     with contextlib.ExitStack() as around:
-        if compat.functions.in_compiled_function():
+        if surroundings.in_compiled_function():
             _choose_a_way(ctx, function)
             around.enter_context(compat.functions.traced_anew_for_xla())
         around.enter_context(compat.tapes.recorded_again())  # derivatives have their own tapes

@@ -21,6 +21,7 @@ from jax.extend import core as jex_core
 from jax2tf._src import compat, dims, ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.ops import surroundings
 from jax2tf._src.tracing.traits import CALLBACKS, DEBUG_CALLBACKS
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identifiers import identifier
@@ -34,7 +35,7 @@ def _callback(ctx: Context, *operands: Tensor, **params: Param) -> list[Tensor]:
     primitive = ctx.eqn.primitive
     if primitive in DEBUG_CALLBACKS and not ctx.trace.debug_callbacks:
         return []
-    if compat.functions.in_compiled_function():
+    if surroundings.in_compiled_function():
         raise ctx.unsupported("XLA cannot compile a call back into Python", _remedy(primitive))
     x64 = jax.config.read("jax_enable_x64")
     count = len(operands)

@@ -82,7 +82,7 @@ def _conv_general_dilated(
         rhs_dilation=tuple(rhs_dilation),
         feature_groups=feature_group_count,
         batch_groups=batch_group_count,
-        precision=precision_of_convolution(precision),
+        precision=precision_of_convolution(precision) if ctx.wants("XlaConvV2") else b"",
     )
     if _has_zero(conv.out_shape) or _has_zero(conv.lhs_shape) or _has_zero(conv.rhs_shape):
         return ctx.zeros(out_aval)

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 from jax import lax
 
-from jax2tf._src import compat, ops
+from jax2tf._src import ops
 from jax2tf._src.compat.xla import xla_data
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import index_geometry as iw
 from jax2tf._src.lowering.emit.index_geometry import Windows, wide
 from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.ops import surroundings
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.tensors import Tensor
@@ -31,7 +32,7 @@ def _dynamic_slice(ctx: Context, operand: Tensor, *starts: Tensor, slice_sizes: 
     if begin is None:
         return ops.identity(operand)
     moved, sizes = wide(operand), ctx.shape(slice_sizes)
-    is_compiled = compat.functions.in_compiled_function()
+    is_compiled = surroundings.in_compiled_function()
     if is_compiled and ctx.has(Quirk.SEEKS_STARTS_OF_SLICES):
         sliced = ops.xla.xla_dynamic_slice(moved, begin, ops.cast(sizes, begin.dtype))
     else:

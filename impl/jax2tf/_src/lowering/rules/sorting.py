@@ -19,6 +19,7 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.casts import in_carrier
 from jax2tf._src.lowering.emit.compute_dtypes import BITS, COMPUTED, HOLDS_INT4, SORTED, carrier_of
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.ops import surroundings
 from jax2tf._src.targets.forms import Optimization
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util import dtypes
@@ -34,7 +35,7 @@ def _sort(
 ) -> Sequence[Tensor]:
     if operands[0].shape[dimension] in (0, 1):
         return operands
-    is_compiled = compat.functions.in_compiled_function()
+    is_compiled = surroundings.in_compiled_function()
     by_top_k = ctx.wants(Optimization.SORTS_BY_TOP_K) and not is_compiled
     by_integers = num_keys == 1 and operands[0].dtype in _INTEGERS
     if by_top_k and by_integers and dimension == operands[0].shape.rank - 1:
@@ -282,7 +283,7 @@ def _is_in_order(ctx: Context, dtype: DType, largest: bool) -> bool:
     compiled = (
         ctx.wants(Optimization.FLOATS_IN_TOP_K)
         and ctx.wants("XlaLaunch")
-        and compat.functions.in_compiled_function()
+        and surroundings.in_compiled_function()
     )
     return largest and compiled and dtype == dtypes.float32
 

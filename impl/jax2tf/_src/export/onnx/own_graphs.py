@@ -1,0 +1,64 @@
+"""Writes a signature as ONNX through a graph of our own, without TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import jax
+import onnx
+import onnx_ir as ir
+from jax import export as jax_export
+
+from jax2tf._src import dims
+from jax2tf._src.api import own_graphs
+from jax2tf._src.export.onnx import writer
+from jax2tf._src.export.signatures import Signature
+from jax2tf._src.graph.graph import Program
+from jax2tf._src.tracing import arguments, functions
+from jax2tf._src.util.typing import Option, PyTree
+
+
+def program_of(signature: Signature, params: PyTree, options: Mapping[str, Option]) -> Program:
+    """The graph of a signature; its parameters are constants.
+
+    Args:
+      signature: the function with its inputs.
+      params: its parameters; None for functions of only inputs.
+      options: the options of `convert`; those without a meaning for our graphs are left out.
+    """
+    params = functions.without_opaque_leaves(
+        arguments.unwrap(() if params is None else params), functions.is_array_or_number
+    )
+    conversion = own_graphs.conversion_of(
+        signature.function,
+        polymorphic_shapes=dims.OfInputs(signature.polymorphic_shapes),
+        polymorphic_constraints=signature.constraints,
+        **{name: value for name, value in options.items() if name in _OPTIONS},
+    )
+    args, kwargs = signature.arguments(_specs(signature))
+    trace, _ = conversion.trace((params, *args), kwargs, own_graphs.described)
+    names = [spec.name for spec in signature.inputs]
+    graph = own_graphs.graph_of(conversion, trace, names, jax.tree.leaves(params))
+    results = trace.results(graph.outputs)
+    return Program(graph, signature.output_names(results), {})
+
+
+_OPTIONS = ("target", "assume_finite", "value_checks")
+
+
+def proto_of(program: Program, opset: int | None) -> onnx.ModelProto:
+    """The model of a program, which the strict checker accepts."""
+    model = ir.to_proto(writer.model_of(program, opset or writer.OPSET))
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def _specs(signature: Signature) -> list[jax.ShapeDtypeStruct]:
+    """The inputs for JAX; sizes with names are open, whatever the names are."""
+    scope = jax_export.SymbolicScope()
+    return [
+        jax.ShapeDtypeStruct(
+            jax_export.symbolic_shape(", ".join(map(str, spec.shape)), scope=scope), spec.dtype
+        )
+        for spec in signature.inputs
+    ]
