@@ -89,7 +89,7 @@ class Maker:
             node.outputs.append(Tensor(f"{name}:{i}", dtype, None, node, i))
         infer_node(node)
         if self.folds:
-            _fold(node)
+            fold(node)
         self.nodes.append(node)
         return node.outputs
 
@@ -152,21 +152,6 @@ class Maker:
     def _unique(self, name: str) -> str:
         number = self._names[name] = self._names.get(name, -1) + 1
         return f"{name}_{number}" if number else name
-
-
-def _fold(node: Node) -> None:
-    """Makes a constant of a node whose result is known."""
-    if len(node.outputs) != 1:
-        return
-    (result,) = node.outputs
-    if result.sizes is not None and all(isinstance(x, int) for x in result.sizes.ravel()):
-        array = result.sizes.astype(result.dtype)
-        node.op, node.inputs = "Const", []
-        node.attributes = {"value": array, "dtype": array.dtype}
-        return
-    fold(node)
-    if node.op == "Const":
-        node.attributes = {"value": node.attributes["value"], "dtype": result.dtype}
 
 
 @contextlib.contextmanager
