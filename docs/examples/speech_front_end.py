@@ -2,7 +2,7 @@
 
     python docs/examples/speech_front_end.py [FOLDER]
 
-It needs tf2onnx and onnxruntime.
+It needs the extra `onnx`.
 """
 
 from __future__ import annotations

@@ -49,27 +49,20 @@ class Adapter:
         target = {"target": engine} if "target" in parameters else {}
         return self.convert(fun, "no_xla", **{**target, **options})
 
-    def export_for(
-        self, fun: Callable[..., Any], engine: str, **options: Any
-    ) -> tuple[Callable[..., Any], tuple[Callable[..., Any], ...]]:
-        """As `convert_for`, for who goes on as the implementation's own export to the engine does.
+    @property
+    def onnx(self) -> Any:
+        """The implementation's module `onnx`: its writer of ONNX files.
 
-        That is its module `export.ENGINE`, with a TARGET for `convert` and REWRITERS for the
-        engine's converter. What it does not have is as in `convert_for`, and no rewriters.
+        It has TARGET, for `convert`, and `file_of`, which makes the content of a file of a
+        TensorFlow function.
+
+        Raises:
+          ImplementationError: the implementation has no such module.
         """
-        name = f"{self.name}.export.{engine}"
-        part: Any = importlib.import_module(name) if _exists(name) else None
-        target = {"target": part.TARGET} if hasattr(part, "TARGET") else {}
-        converted = self.convert_for(fun, engine, **options, **target)
-        return converted, getattr(part, "REWRITERS", ())
-
-    def onnx_of(self, function: Any) -> bytes:
-        """The ONNX file that the implementation's own writer makes of a concrete function.
-
-        The function is from named tensors to a dict of named tensors.
-        """
-        part: Any = importlib.import_module(f"{self.name}._src.export.onnx.functions")
-        return part.file_of(function)
+        name = f"{self.name}.onnx"
+        if not _exists(name):
+            raise ImplementationError(f"{self.name} writes no ONNX files: it has no module {name}")
+        return importlib.import_module(name)
 
     def convert_for_mesh(
         self, fun: Callable[..., Any], mesh: Any, **options: Any

@@ -9,7 +9,7 @@ ENGINES: Mapping[str, Sequence[str]] = {
     "xla": ("tensorflow",),
     "tensorflow": ("tensorflow",),
     "litert": ("tensorflow", "ai_edge_litert"),
-    "onnx": ("tensorflow", "tf2onnx", "onnxruntime"),
+    "onnx": ("tensorflow", "onnx_ir", "onnxruntime"),
     "openvino": ("tensorflow", "openvino"),
     "tfjs": ("tensorflow", "tensorflowjs"),
     "coreml": ("tensorflow", "coremltools"),

@@ -162,15 +162,18 @@ def graphs_of(pair: Pair, engine: str, adapter: Adapter | None = None) -> dict[s
 def _of_jax(
     pair: Pair, specs: list[tf.TensorSpec], engine: str, adapter: Adapter, is_finite: bool
 ) -> Graph:
-    converted, rewriters = adapter.export_for(
+    # `export` to ONNX has a target of its own, with an op for a whole LSTM.
+    target = {"target": adapter.onnx.TARGET} if engine == "onnx" else {}
+    converted = adapter.convert_for(
         pair.in_jax,
         engine,
+        **target,
         polymorphic_shapes="b, ...",
         polymorphic_checks=False,
         assume_finite=is_finite,
         with_gradient=False,
     )
-    return dataclasses.replace(graph_of(converted, specs), rewriters=rewriters)
+    return graph_of(converted, specs)
 
 
 def _of_keras(pair: Pair, specs: list[tf.TensorSpec]) -> Graph:

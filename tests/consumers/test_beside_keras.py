@@ -42,7 +42,7 @@ def test_it_is_as_lean(name, engine):
 
 
 def test_a_quick_run_and_ops_that_are_counted_anew(tmp_path):
-    command = ["engines", "--quick", "--model", "LSTM", "--engine", "onnx"]
+    command = ["engines", "--quick", "--model", "UNet", "--engine", "onnx"]
     assert main([*command, "--into", str(tmp_path)], Console()) == 0
     measured = json.loads((tmp_path / "engines.json").read_text())
     (row,) = measured["rows"]
@@ -50,7 +50,7 @@ def test_a_quick_run_and_ops_that_are_counted_anew(tmp_path):
     assert row["ratios"].keys() == set(CONTENDERS[1:])
     table = (tmp_path / "engines.md").read_text()
     assert "A quick run" in table
-    assert f"| LSTM | ONNX Runtime | {row['ops']['keras']} | {row['ops']['jax']} |" in table
+    assert f"| UNet | ONNX Runtime | {row['ops']['keras']} | {row['ops']['jax']} |" in table
     (step,) = measured["decoding"]
     assert step["ratios"].keys() == {"engine"}
     assert f"| ONNX Runtime | {step['ops']} |" in table
@@ -58,7 +58,7 @@ def test_a_quick_run_and_ops_that_are_counted_anew(tmp_path):
     figures = json.loads((tmp_path / "engines.json").read_text())
     figures["rows"][0]["ops"] = dict.fromkeys(CONTENDERS, 0)
     (tmp_path / "engines.json").write_text(json.dumps(figures))
-    command = ["engines", "--ops", "--model", "LSTM", "--engine", "onnx"]
+    command = ["engines", "--ops", "--model", "UNet", "--engine", "onnx"]
     assert main([*command, "--into", str(tmp_path)], Console()) == 0
     assert json.loads((tmp_path / "engines.json").read_text())["rows"] == [row]
     assert "Ops were counted after" in (tmp_path / "engines.md").read_text()

@@ -58,10 +58,6 @@ class Program:
         ]
 
 
-def _appended(x: jax.Array) -> Any:
-    return lax.scan(lambda c, y: (c + y, c * 2 + y), jnp.zeros(()), x[0], reverse=True)[1]
-
-
 def _in_two_groups(x: jax.Array, features: tuple[int, int], padding: Any) -> jax.Array:
     """A convolution of images of two groups of channels; `features` are those of the kernel."""
     images = jnp.tile(x.reshape(1, 2, 4, 1), (1, 2, 1, 2 * features[0]))
@@ -108,11 +104,6 @@ def _summed_up(x: jax.Array) -> jax.Array:
 LISTS_IN_LAYERS = Program(lambda x: _summed_up(_summed_up(_summed_up(x))))
 
 
-def _pooled(x: jax.Array) -> jax.Array:
-    largest = lax.reduce_window(x, -jnp.inf, lax.max, (1, 3), (1, 2), "SAME")
-    return jnp.sum(largest**2)
-
-
 # A NaN beside numbers.
 NAN = np.array([[0.5, np.nan, 3.0, -2.0], [np.nan, 0.25, -2.0, 4.0]], np.float32)
 # A row of nothing but what a mask leaves.
@@ -125,12 +116,6 @@ OPEN_GROUPS = Program(
     (np.ones((2, 5, 5), np.float32), np.arange(8, dtype=np.float32).reshape(2, 2, 2)),
     is_open=True,
 )
-
-
-def _in_two_loops(x: jax.Array) -> jax.Array:
-    """Two bodies, each with constants of its own."""
-    first = lax.fori_loop(0, 3, lambda i, c: c * 2.0 + jnp.sum(x), x)
-    return first * 2.0 + lax.fori_loop(0, 2, lambda i, c: c * 3.0 + 2.0, x)
 
 
 OUT_OF_BOUNDS = np.array([0, 5], np.int32)
@@ -169,33 +154,12 @@ PROGRAMS: dict[tuple[str, Quirk], Program] = {
             jnp.clip(jax.nn.gelu(x * 3, approximate=False), 0.0, 6.0),
         )
     ),
-    ("onnx", Quirk.NO_SAME_PADDING_OF_DILATED): _along_rows("SAME", dilation=2),
-    ("onnx", Quirk.NO_LISTS_IN_FUNCTIONS): LISTS_IN_LAYERS,
-    ("onnx", Quirk.PADS_LOSE_SIZES): _along_rows("VALID", dilation=2, groups=2),
-    ("onnx", Quirk.APPENDS_IN_LOOPS): Program(_appended),
-    ("onnx", Quirk.CHOICE_BY_PRODUCT): Program(
-        lambda x: (
-            jnp.where(x > 0, x * jnp.log(x), 0.0),
-            jnp.where(np.array([True, False, False, True]), x, x / 0),
-            jax.grad(_pooled)(x),
-            jnp.full(3, -jnp.inf).at[1 + x[0, :1].astype(jnp.int32)].max(x[0, :1]),
-        )
-    ),
-    ("onnx", Quirk.COMPARES_INTEGERS_AS_FLOATS): Program(lambda x: x[:, 1:] > x[:, :-1], (WIDE,)),
-    ("onnx", Quirk.CONSTANTS_BY_NAME): Program(_in_two_loops, tries=16),
     ("onnx", Quirk.FEW_FUNCTIONS_OF_FLOAT16): Program(
         lambda x: x.at[np.array([0, 0])].add(np.float16(0.5)), (X.astype(np.float16),)
     ),
-    ("onnx", Quirk.INTEGER_REDUCTIONS_SATURATE): Program(lambda x: jnp.prod(x, axis=1), (WIDE,)),
-    ("onnx", Quirk.NO_ADJOINT_OF_INTEGERS): Program(
-        lambda x: jnp.einsum("bij,bkj->bik", x, x),
-        (np.arange(12, dtype=np.int32).reshape(2, 2, 3),),
-    ),
-    ("onnx", Quirk.NO_ANGLE_OF_SCALARS): Program(lambda x: jnp.arctan(x[0, 0])),
     ("onnx", Quirk.NO_BAD_INDICES): WRITTEN_BY_INDEX,
     ("onnx", Quirk.NO_GELU_OF_SCALAR): Program(lambda x: jnp.cos(jax.nn.gelu(jnp.sin(x[0, 0])))),
     ("onnx", Quirk.NO_OPEN_NUMBER_OF_GROUPS): OPEN_GROUPS,
-    ("onnx", Quirk.SORTS_INTEGERS_AS_FLOATS): Program(lambda x: jnp.sort(x, axis=-1), (WIDE,)),
     ("openvino", Quirk.ADDS_INTEGERS_AS_FLOATS): Program(lambda x: jnp.sum(x, axis=1), (WIDE,)),
     ("openvino", Quirk.CARRIES_IN_TURN): MOVED_CARRY,
     ("openvino", Quirk.CHOOSES_INTEGERS_AS_FLOATS): Program(
@@ -264,10 +228,6 @@ PROGRAMS: dict[tuple[str, Quirk], Program] = {
             rhs_dilation=(2, 3),
             dimension_numbers=("NHWC", "HWIO", "NHWC"),
         )
-    ),
-    ("onnx", Quirk.TRUNCATES_QUOTIENTS): Program(
-        lambda x: (jnp.resize(x.reshape(-1), (3,)), x * (-x.shape[0] // 5), x * (-x.shape[0] % 5)),
-        is_open=True,
     ),
     ("tfjs", Quirk.MAGNITUDES_AS_FLOATS): Program(jnp.abs, (WIDE,)),
     ("tfjs", Quirk.TAKES_CONSTANT_BRANCHES): Program(

@@ -25,7 +25,7 @@ X = RNG.normal(size=(5, 4)).astype(np.float32)
 _PACKAGES = {
     "savedmodel": "tensorflow",
     "litert": "tensorflow",
-    "onnx": "tf2onnx",
+    "onnx": "onnx_ir",
     "openvino": "openvino",
 }
 _FILES = {"savedmodel": "m", "litert": "m.tflite", "onnx": "m.onnx", "openvino": "m.xml"}

@@ -342,7 +342,7 @@ class TestOptions:
         assert caught.value.name == package
 
     def test_engines_that_are_missing(self, tmp_path, monkeypatch):
-        for package in ("tf2onnx", "onnx"):
+        for package in ("onnx_ir", "onnx"):
             monkeypatch.setitem(sys.modules, package, jax2tf)
         monkeypatch.setitem(sys.modules, "onnxruntime", None)
         with pytest.raises(jax2tf.MissingPackageError, match=r"trying .* verify=False"):

@@ -53,6 +53,9 @@ def reflected(z):
 FUNCTIONS = {
     "arithmetic": lambda z: (z + W) * z - z / W + (-z) * 2j,
     "parts": lambda z: (z.real, z.imag, jnp.conj(z), jnp.conj(z.real)),
+    "products of reals": lambda z: lax.dot_general(
+        z.real, z.imag, (((1,), (1,)), ((), ())), preferred_element_type=jnp.complex64
+    ),
     "abs": jnp.abs,
     "sign": jnp.sign,
     "angle": jnp.angle,

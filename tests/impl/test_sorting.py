@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import types
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,8 +11,6 @@ from jax import lax
 
 import jax2tf
 from harnesses.engine.graphs import op_types
-from harnesses.harness import close_integers
-from jax2tf._src import ops
 from tests.running import LOWERINGS, MODES, each_lowering, each_mode, of_every_size
 
 FUNCTIONS = {
@@ -120,49 +116,6 @@ def test_the_largest_of_float16_know_the_sign_of_a_nan(k, enable_xla):
     results = tf.function(converted, autograph=False)(x)
     for result, expected in zip(results, largest(x), strict=True):
         np.testing.assert_array_equal(result, expected)
-
-
-SORTS_AS_FLOATS = jax2tf.Target(
-    "floats",
-    lacks={"Bitcast": ()},
-    quirks={"sorts_integers_as_floats", "choice_by_product"},
-    op_set="no_xla",
-)
-SORTS = {
-    "sort": lambda x: lax.sort(x, dimension=0),
-    "argsort": lambda x: jnp.argsort(x, axis=0, descending=True),
-    "two_keys": lambda x: lax.sort((x[::-1], x, jnp.arange(16)), dimension=0, num_keys=2),
-    "top_k": lambda x: lax.top_k(x, 2, axis=0),
-    "open_top_k": lambda x: lax.top_k(x, x.shape[0] - 1, axis=0),
-}
-
-
-@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64", "float16"])
-@pytest.mark.parametrize("name", SORTS)
-def test_integers_that_an_engine_sorts_as_floats(name, dtype, monkeypatch):
-    """A program in TopKV2's place sees numbers in float32, as tf2onnx has it."""
-    with jax.enable_x64(dtype.endswith("64")):
-        numbers = close_integers(dtype) if "int" in dtype else np.linspace(-3, 3, 16)
-        x = np.stack([numbers, numbers[::-1], np.roll(numbers, 3)], 1).astype(dtype)
-        top_k = ops.top_k
-
-        def of_floats(x, k):
-            values, indices = top_k(ops.cast(x, tf.float32), k)
-            return types.SimpleNamespace(values=ops.cast(values, x.dtype), indices=indices)
-
-        monkeypatch.setattr(ops, "top_k", of_floats)
-        converted = jax2tf.convert(
-            SORTS[name], target=SORTS_AS_FLOATS, polymorphic_shapes="n + 2, 3", with_gradient=False
-        )
-        function = tf.function(
-            converted, autograph=False, input_signature=[tf.TensorSpec([None, 3], x.dtype)]
-        )
-        if name == "two_keys":
-            function = tf.function(jax2tf.convert(SORTS[name], target=SORTS_AS_FLOATS))
-            x = x[:, 0]
-        results = jax.tree.leaves(function(tf.constant(x)))
-        for actual, expected in zip(results, jax.tree.leaves(SORTS[name](x)), strict=True):
-            np.testing.assert_array_equal(actual, expected, strict=True)
 
 
 @pytest.mark.parametrize("k", [1, 4, 24])

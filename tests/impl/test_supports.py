@@ -48,7 +48,7 @@ REASON = "LiteRT adds in another order"
 def made_up(monkeypatch):
     entries = [
         (Limitation("cumsum", ("bfloat16",), "mismatch", REASON), frozenset({"litert"})),
-        (Limitation("cumsum", ("float32",), "error", "tf2onnx refuses it"), frozenset({"onnx"})),
+        (Limitation("cumsum", ("float32",), "error", "ONNX Runtime has none"), frozenset({"onnx"})),
     ]
     monkeypatch.setattr(supports, "_data", lambda: DATA)
     monkeypatch.setattr(known, "_ledger", lambda: entries)

@@ -28,7 +28,7 @@ def test_every_mode_is_an_engine():
 
 def test_an_engine_that_is_not_installed(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(EngineError, match="--mode onnx: tf2onnx and onnxruntime cannot be impor"):
+    with pytest.raises(EngineError, match="--mode onnx: onnx_ir and onnxruntime cannot be impor"):
         check(Selection(mode=("onnx",), lowering=("no_xla",)))
 
 

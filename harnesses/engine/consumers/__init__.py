@@ -2,7 +2,7 @@
 
     savedmodel   TensorFlow itself, in a process without JAX, from the SavedModel on disk
     litert       tf.lite's converter, builtin ops only, and LiteRT's interpreter
-    onnx         tf2onnx, and ONNX Runtime
+    onnx         the implementation's own writer, and ONNX Runtime
     openvino     OpenVINO, in float32 also where the processor has something faster
     tfjs         the converter of tensorflowjs, and TensorFlow.js in Node.js
 
@@ -30,7 +30,7 @@ Model = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
 NEEDS: Mapping[str, Sequence[str]] = {
     "savedmodel": (),
     "litert": ("ai_edge_litert",),
-    "onnx": ("tf2onnx", "onnxruntime"),
+    "onnx": ("onnx_ir", "onnxruntime"),
     "openvino": ("openvino",),
     "tfjs": ("tensorflowjs",),
 }

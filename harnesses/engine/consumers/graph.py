@@ -21,7 +21,6 @@ class Graph:
       inputs: the names of its parameters, in order.
       outputs: the names of its results, in order.
       tree: the tree whose leaves the results are.
-      rewriters: what tf2onnx is to do to its own graph of this one, as its `custom_rewriter`.
     """
 
     function: Any
@@ -29,7 +28,6 @@ class Graph:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     tree: Any
-    rewriters: tuple[Callable[..., Any], ...] = ()
 
 
 def graph_of(converted: Callable[..., Any], specs: Sequence[Any]) -> Graph:

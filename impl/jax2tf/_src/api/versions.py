@@ -30,7 +30,6 @@ _OTHERS = {
     "ai-edge-litert": ("2.3", "LiteRT"),
     "onnx-ir": ("1.1", "ONNX, the writer"),
     "onnx": ("1.23", "ONNX, the format"),
-    "tf2onnx": ("1.17", "ONNX, another writer"),
     "onnxruntime": ("1.31", "ONNX, the engine"),
     "openvino": ("2026.4", "OpenVINO"),
     "tensorflowjs": ("4.22", "TensorFlow.js, the converter"),

@@ -38,20 +38,19 @@ class Call:
 Expression: TypeAlias = int | str | Call
 
 
-def evaluate(dim: Dim, values: Values, *, truncates: bool = False) -> Size:
+def evaluate(dim: Dim, values: Values) -> Size:
     """The size of a dimension: an int if the values that it needs are ints, else an int32 tensor.
 
     Args:
       dim: an int or a symbolic dimension.
       values: the values of the dimension variables.
-      truncates: whether the engine that runs the graph may round quotients toward zero.
     """
     if isinstance(dim, int):
         return dim
-    return evaluate_expression(parse(str(dim)), values, truncates=truncates)
+    return evaluate_expression(parse(str(dim)), values)
 
 
-def evaluate_expression(expression: Expression, values: Values, *, truncates: bool = False) -> Size:
+def evaluate_expression(expression: Expression, values: Values) -> Size:
     """Like `evaluate`, for a parsed dimension."""
     match expression:
         case int():
@@ -59,10 +58,7 @@ def evaluate_expression(expression: Expression, values: Values, *, truncates: bo
         case str():
             return values[expression]
         case Call(function, operands):
-            sizes = [evaluate_expression(o, values, truncates=truncates) for o in operands]
-            is_truncated = truncates and _may_be_negative(operands[0])
-            functions = FUNCTIONS | _IF_TRUNCATED if is_truncated else FUNCTIONS
-            return functions[function](*sizes)
+            return FUNCTIONS[function](*(evaluate_expression(o, values) for o in operands))
 
 
 @cached
@@ -109,32 +105,6 @@ FUNCTIONS: dict[str, Callable[[Size, Size], Size]] = {
     "max": _maximum,
     "min": _minimum,
 }
-
-
-def _floor_division(a: Size, b: Size) -> Size:
-    """a // b for a positive b, correct even if the engine's `//` rounds toward zero."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a // b
-    quotient = a // b
-    return quotient - ops.cast(a - quotient * b < 0, dtypes.int32)
-
-
-def _remainder(a: Size, b: Size) -> Size:
-    """a % b for a positive b, correct even if the engine's `%` has the sign of a."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a % b
-    remainder = a % b
-    return remainder + b * ops.cast(remainder < 0, dtypes.int32)
-
-
-_IF_TRUNCATED = {"floordiv": _floor_division, "mod": _remainder}
-
-
-def _may_be_negative(expression: Expression) -> bool:
-    match expression:
-        case Call(function, operands):
-            return function == "-" or any(map(_may_be_negative, operands))
-    return False
 
 
 _TOKENS = re.compile(r"\s*(?:(\d+)|([^\W\d]\w*)|(\S))")

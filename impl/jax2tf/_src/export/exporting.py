@@ -111,7 +111,7 @@ def export(
         saved_gradient_order, enable_xla (as in `convert`). LiteRT: quantize ("dynamic", "float16",
         "int8", "int4"), representative_data (inputs for "int8", each in the structure of the specs;
         for several signatures a dict of lists), integer_io (int8 inputs and outputs). ONNX:
-        opset (21), writer ("jax2tf" or "tf2onnx"), quantize ("float16", "int8_weights", "int4").
+        opset (18 to 25; by default 21), quantize ("float16", "int8_weights", "int4").
         OpenVINO: compress_to_fp16, quantize ("int8_weights", "int4"). TensorFlow.js: quantize
         ("float16", "uint16", "uint8").
         All engines: assume_finite (as in `convert`; True for int8). All formats:

@@ -118,7 +118,6 @@ FORMATS: Mapping[str, Format] = {
             ("onnx", "onnx_ir"),
             ("onnxruntime",),
             one_namespace=True,
-            check_options=onnx.check_options,
             check_size=onnx.refuse_large,
         ),
         Format(

@@ -11,7 +11,6 @@ from jax2tf._src.util.typing import PyTree
 
 _INSTALLED_BY = {
     "tensorflow": "pip install tensorflow, or tensorflow-cpu",
-    "tf2onnx": "the extra `consumers` (pip install 'jax2tf[consumers]')",
     "onnx": "the extra `onnx` (pip install 'jax2tf[onnx]')",
     "onnx_ir": "the extra `onnx` (pip install 'jax2tf[onnx]')",
     "onnxruntime": "the extra `onnx` (pip install 'jax2tf[onnx]')",

@@ -7,7 +7,6 @@ The walk is the same in eager and in graph mode. A `Plan` holds the decisions th
 from __future__ import annotations
 
 import functools
-import re
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -242,8 +241,7 @@ class Lowering:
             return dim
         if not self._has_unknown_dims():
             return dims.evaluate(dim, self.dim_values)
-        truncates = self.target.has(Quirk.TRUNCATES_QUOTIENTS)
-        make = functools.partial(dims.evaluate, dim, self.dim_values, truncates=truncates)
+        make = functools.partial(dims.evaluate, dim, self.dim_values)
         return self._pooled(("dim", str(dim)), make, "dims/", in_root=True)
 
     def shape(self, shape: Shape) -> tuple[int, ...] | Tensor:
@@ -289,8 +287,6 @@ class Lowering:
         graph: Graph = self._root_graph if in_root else ops.get_default_graph()
         pool = self._graph_constants.setdefault(graph, {})
         if key not in pool:
-            if self.target.has(Quirk.CONSTANTS_BY_NAME):
-                scope = _scope_in(graph, scope)
             with graph.as_default(), ops.name_scope(scope):
                 pool[key] = make()
         return pool[key]
@@ -410,14 +406,6 @@ class Lowering:
                 ref.tensor = ops.constant(ref.value)
             return ref.tensor
         return self.constant(ref.value)
-
-
-def _scope_in(graph: Graph, scope: str) -> str:
-    """Returns a name of a scope that is unique: in an inner graph it has that graph's name."""
-    outer = getattr(graph, "outer_graph", None)
-    if outer is None or not outer.building_function:
-        return scope
-    return f"{scope}{re.sub(r'[^A-Za-z0-9_.]', '_', graph.name)}/"
 
 
 @cached

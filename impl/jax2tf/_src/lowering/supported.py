@@ -213,11 +213,6 @@ def depends_on_an_argument(*operations: Operation) -> bool:
     return next(_arguments(operations), None) is not None
 
 
-def arguments_of(*operations: Operation) -> frozenset[Operation]:
-    """Returns the arguments and variables of the graph on which `operations` depend."""
-    return frozenset(_arguments(operations))
-
-
 def _arguments(operations: Sequence[Operation]) -> Iterator[Operation]:
     seen, pending = set(operations), [*operations]
     while pending:

@@ -21,10 +21,7 @@ FORMS: Mapping[str, str] = {
         "OpenVINO's converter moves the transpose of what is gathered from a vector into the "
         "gather, and gives it an axis that the vector has not"
     ),
-    "last_axis_by_number": (
-        "TensorFlow.js counts no axes of a Cumsum from the end, and tf2onnx 1.16 miscounts -1 in a "
-        "gather with batch dimensions"
-    ),
+    "last_axis_by_number": ("TensorFlow.js counts no axes of a Cumsum from the end"),
     "logic_for_choice": (
         "OpenVINO refuses a choice between bools one of which is the condition itself"
     ),
@@ -50,13 +47,11 @@ FORMS: Mapping[str, str] = {
 NOT_IN_EVERY_ENGINE: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("Acos", "Asin", "Atan", "Atanh", "Cosh", "Sinh", "Tan"), ()),
     **dict.fromkeys(("Expm1", "Log1p", "Erf", "Erfc"), ()),
-    "ArgMax": ("bool",),
     # It is Equal, Less and more of the bits of a float.
     "Bitcast": ("float32",),
     "BroadcastTo": ("complex64", "complex128"),
     **dict.fromkeys(("Case", "EnsureShape"), ()),
     **dict.fromkeys(("Cumprod", "CumulativeLogsumexp"), ("float32", "int32")),
-    "PadV2": ("bool",),
     **dict.fromkeys(("TruncateDiv", "TruncateMod"), ()),
 }
 

@@ -36,8 +36,7 @@ class Fault:
 # A quirk has several of these where several libraries get it wrong.
 _LITERT_CONVERTER = (Fault("litert", "TensorFlow's converter for LiteRT", "converter", "2.21"),)
 _LITERT = (Fault("litert", "LiteRT", "kernel", "2.3"),)
-_TF2ONNX = (Fault("onnx", "tf2onnx", "converter", "1.17"),)
-_OLD_TF2ONNX = (Fault("onnx", "tf2onnx", "converter", "1.16 and 1.17"),)
+_ONNX = (Fault("onnx", "ONNX", "converter", "opset 25"),)
 _ONNX_RUNTIME = (Fault("onnx", "ONNX Runtime", "kernel", "1.31"),)
 _OPENVINO_CONVERTER = (Fault("openvino", "OpenVINO", "converter", "2026.4"),)
 _OPENVINO = (Fault("openvino", "OpenVINO", "kernel", "2026.4"),)
@@ -71,44 +70,22 @@ class Quirk(enum.StrEnum):
         "OpenVINO adds int32 up in float32, which loses what is beyond 2**24; its cumulative sums "
         "of int32 are exact",
     )
-    APPENDS_IN_LOOPS = (
-        "appends_in_loops",
-        _OLD_TF2ONNX,
-        "tf2onnx appends what a step of a loop writes into a list, whatever the place",
-    )
     CARRIES_IN_TURN = (
         "carries_in_turn",
         _LITERT + _OPENVINO,
         "LiteRT and OpenVINO write the results of a step of a loop one after the other into the "
         "places of its arguments: they overwrite an argument that the step moves to another place",
     )
-    CHOICE_BY_PRODUCT = (
-        "choice_by_product",
-        _OLD_TF2ONNX,
-        "tf2onnx makes condition * x + (1 - condition) * y of a SelectV2 of floats, which is NaN "
-        "where the side that was not chosen is not finite, and loses the sign of zeros",
-    )
     CHOOSES_INTEGERS_AS_FLOATS = (
         "chooses_integers_as_floats",
         _OPENVINO,
         "OpenVINO may choose between int32 in float32, which rounds what is beyond 2**24",
-    )
-    COMPARES_INTEGERS_AS_FLOATS = (
-        "compares_integers_as_floats",
-        _TF2ONNX,
-        "tf2onnx makes float32 of the integers that a Greater or a Less compares; those of a "
-        "GreaterEqual and a LessEqual stay",
     )
     COMPUTES_64_BITS_IN_32 = (
         "computes_64_bits_in_32",
         _OPENVINO + _TFJS,
         "OpenVINO's CPU plugin and TensorFlow.js compute int64 in int32 and float64 in float32: "
         "bits are refused that come from 64, or become them",
-    )
-    CONSTANTS_BY_NAME = (
-        "constants_by_name",
-        _OLD_TF2ONNX,
-        "tf2onnx takes a constant of a loop's body for one of another body of the same name",
     )
     DIVIDES_INTEGERS_AS_FLOATS = (
         "divides_integers_as_floats",
@@ -158,8 +135,8 @@ class Quirk(enum.StrEnum):
     )
     FEW_FUNCTIONS_OF_FLOAT16 = (
         "few_functions_of_float16",
-        _TF2ONNX + _OPENVINO,
-        "tf2onnx and OpenVINO lack, or get wrong, the functions of float16 that are neither "
+        _ONNX_RUNTIME + _OPENVINO,
+        "ONNX Runtime and OpenVINO lack, or get wrong, the functions of float16 that are neither "
         "arithmetic nor elementary: these are computed in float32",
     )
     INFINITE_EXP_OF_NAN = (
@@ -171,12 +148,6 @@ class Quirk(enum.StrEnum):
         "infinite_subnormals",
         _OPENVINO,
         "OpenVINO's IsFinite takes a number below the smallest normal one for infinite",
-    )
-    INTEGER_REDUCTIONS_SATURATE = (
-        "integer_reductions_saturate",
-        _ONNX_RUNTIME,
-        "ONNX Runtime ends sums and products of int32 at the largest and the smallest number, "
-        "where they should wrap around",
     )
     KEEPS_WHAT_16_BITS_LOSE = (
         "keeps_what_16_bits_lose",
@@ -205,17 +176,6 @@ class Quirk(enum.StrEnum):
         "nan_in_parts_of_softmax",
         _OPENVINO,
         "OpenVINO's Softmax of a row with a NaN or an infinity is NaN there, and 0 elsewhere",
-    )
-    NO_ADJOINT_OF_INTEGERS = (
-        "no_adjoint_of_integers",
-        _TF2ONNX,
-        "tf2onnx drops the transposes of a product of batches of integer matrices",
-    )
-    NO_ANGLE_OF_SCALARS = (
-        "no_angle_of_scalars",
-        _TF2ONNX,
-        "tf2onnx makes a vector of one number of the Atan2 of two scalars, of which graphs without "
-        "XLA ops make inverse sines, cosines and tangents too",
     )
     NO_ATAN2_OF_SCALAR = (
         "no_atan2_of_scalar",
@@ -295,15 +255,15 @@ class Quirk(enum.StrEnum):
     )
     NO_LISTS_IN_FUNCTIONS = (
         "no_lists_in_functions",
-        _LITERT_CONVERTER + _TF2ONNX,
-        "LiteRT's converter and tf2onnx refuse a list of arrays (TensorListReserve) in a function "
-        "that is called several times: a function that writes lists is lowered at each call",
+        _LITERT_CONVERTER,
+        "LiteRT's converter refuses a list of arrays (TensorListReserve) in a function that is "
+        "called several times: a function that writes lists is lowered at each call",
     )
     NO_OPEN_NUMBER_OF_GROUPS = (
         "no_open_number_of_groups",
-        _LITERT_CONVERTER + _TF2ONNX + _OPENVINO_CONVERTER,
-        "The converters of LiteRT and OpenVINO, and tf2onnx, refuse a depthwise convolution of an "
-        "unknown number of channels",
+        _LITERT_CONVERTER + _ONNX + _OPENVINO_CONVERTER,
+        "The converters of LiteRT and OpenVINO refuse a depthwise convolution of an unknown number "
+        "of channels; the groups of ONNX's Conv are a number of the file",
     )
     NO_PADDINGS_IN_NUMBERS = (
         "no_paddings_in_numbers",
@@ -321,12 +281,6 @@ class Quirk(enum.StrEnum):
         _LITERT_CONVERTER,
         "LiteRT's converter takes the reshape of a vector out of its product with a matrix that is "
         "no constant, and then refuses the result; a matrix by a vector is right",
-    )
-    NO_SAME_PADDING_OF_DILATED = (
-        "no_same_padding_of_dilated",
-        _ONNX_RUNTIME,
-        "ONNX Runtime refuses a convolution with a dilation whose padding is a name, as tf2onnx "
-        "writes it for sizes that are not known",
     )
     NO_SCALAR_CHOICE = (
         "no_scalar_choice",
@@ -374,10 +328,10 @@ class Quirk(enum.StrEnum):
     )
     PADS_LOSE_SIZES = (
         "pads_lose_sizes",
-        _LITERT_CONVERTER + _TF2ONNX,
-        "LiteRT's converter and tf2onnx know no size of what is padded or cut by computed sizes. "
-        "The one refuses a convolution of an unknown number of channels, the other makes one group "
-        "of several. Of what a Reshape gives they know the sizes that are numbers",
+        _LITERT_CONVERTER,
+        "LiteRT's converter knows no size of what is padded or cut by computed sizes, and refuses "
+        "a convolution of an unknown number of channels. It knows those sizes of a Reshape that "
+        "are numbers",
     )
     PADS_WITH_CONSTANTS_ALONE = (
         "pads_with_constants_alone",
@@ -403,22 +357,10 @@ class Quirk(enum.StrEnum):
         "loops and branches, and ends the process if that value is made of sorted ones; the start "
         "of an XlaDynamicSlice may be any value",
     )
-    SORTS_INTEGERS_AS_FLOATS = (
-        "sorts_integers_as_floats",
-        _TF2ONNX,
-        "tf2onnx makes float32 of the integers that a TopKV2 puts in order, in which neighbours "
-        "beyond 2**24 are equal",
-    )
     TAKES_CONSTANT_BRANCHES = (
         "takes_constant_branches",
         _TFJS,
         "TensorFlow.js takes the result of a branch that is a constant, whatever the condition is",
-    )
-    TRUNCATES_QUOTIENTS = (
-        "truncates_quotients",
-        _TF2ONNX,
-        "tf2onnx rounds the quotients of integers in a FloorDiv and a FloorMod toward zero: sizes "
-        "computed of negative numbers, as 1 - -b // 4, are corrected",
     )
     UPDATES_IN_PLACE = (
         "updates_in_place",
@@ -431,7 +373,6 @@ class Quirk(enum.StrEnum):
 # Every graph without XLA ops avoids these, whichever engine reads it.
 AVOIDED_WITHOUT_XLA = frozenset(
     {
-        Quirk.APPENDS_IN_LOOPS,
         Quirk.CARRIES_IN_TURN,
         Quirk.NO_BAD_INDICES,
         Quirk.NO_OPEN_NUMBER_OF_GROUPS,

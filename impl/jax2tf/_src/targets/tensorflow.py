@@ -18,8 +18,6 @@ TENSORFLOW = Target(
     "tensorflow",
     quirks=frozenset(
         {
-            Quirk.CHOICE_BY_PRODUCT,
-            Quirk.CONSTANTS_BY_NAME,
             Quirk.DROPS_TRANSPOSES_AROUND_RESHAPE,
             Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE,
             Quirk.NO_CONSTANT_BY_OPEN_MATRIX,

@@ -16,7 +16,7 @@ from jax2tf._src.tracing.primitives import named
 # The traits of each primitive: names of the sets below, where comments explain them.
 TRAITS: dict[str, str] = {
     "abs": "WIDENS",
-    "acos": "FLOATS ANGLES",
+    "acos": "FLOATS",
     "acosh": "FLOATS",
     "add": "BINARY ARITHMETIC COMMUTES SUMS WRAPS",
     "add_any": "BINARY COMMUTES SUMS WRAPS",
@@ -24,10 +24,10 @@ TRAITS: dict[str, str] = {
     "approx_top_k": "WIDENS",
     "argmax": "WIDENS KEEPS_RANGE",
     "argmin": "WIDENS KEEPS_RANGE",
-    "asin": "FLOATS ANGLES",
+    "asin": "FLOATS",
     "asinh": "FLOATS",
-    "atan": "FLOATS ANGLES",
-    "atan2": "BINARY FLOATS ANGLES",
+    "atan": "FLOATS",
+    "atan2": "BINARY FLOATS",
     "atanh": "FLOATS",
     "broadcast_in_dim": "MOVES REARRANGES",
     "cbrt": "FLOATS",
@@ -206,8 +206,6 @@ REDUCES = _having("REDUCES")
 WINDOWS = _having("WINDOWS")
 # A function of floats whose result in a wider dtype is the same number before rounding.
 FLOATS = _having("FLOATS")
-# Returns angles.
-ANGLES = _having("ANGLES")
 
 # For integers: the lowest bits of a result only depend on the lowest bits of the operands, so
 # signed, unsigned and wider dtypes give the same bits.

@@ -4,5 +4,4 @@ engine.py        the format of `export`; functions.py: TensorFlow functions for 
 writer.py        writes a graph by rules (registry.py, rules/); lstm.py: an op that ONNX has
 passes.py        passes over the written model; transposes.py: those around convolutions
 weights.py       weights in fewer bits
-recurrent.py     the LSTM for tf2onnx
 """

@@ -1,12 +1,10 @@
-"""Writes ONNX files, with our writer or with tf2onnx, and runs them in ONNX Runtime on the CPU."""
+"""Writes ONNX files, and runs them in ONNX Runtime on the CPU."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib
-import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +13,7 @@ import numpy as np
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export import packages
 from jax2tf._src.export.job import Job, converting
-from jax2tf._src.export.onnx import recurrent, weights
-from jax2tf._src.export.signatures import Signature
+from jax2tf._src.export.onnx import weights
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes import idioms
 from jax2tf._src.lowering.passes.value_checks import CHOICES
@@ -27,31 +24,20 @@ from jax2tf._src.util.typing import Option
 if TYPE_CHECKING:
     import onnx
 
-# Which writes the file.
-_OURS, _TF2ONNX = _WRITERS = ("jax2tf", "tf2onnx")
-_DEFAULT_WRITER = _OURS
-
-# The opsets of our writer. The newest is that of ONNX Runtime 1.31.
+# The newest opset is that of ONNX Runtime 1.31.
 _OLDEST_OPSET, _NEWEST_OPSET = 18, 25
 
 OPTIONS = {
-    "opset": range(7, _NEWEST_OPSET + 1),
-    "writer": _WRITERS,
+    "opset": range(_OLDEST_OPSET, _NEWEST_OPSET + 1),
     "quantize": (None, "float16", "int8_weights", "int4"),
     "assume_finite": (False, True),
     "value_checks": CHOICES,
 }
 
-# A rewriter tells tf2onnx how to convert our LSTM op. The LSTM of ONNX Runtime is wrong for NaN.
+# Only our writer knows the op of an LSTM. The LSTM of ONNX Runtime is wrong for NaN.
 TARGET = dataclasses.replace(
     TARGETS["onnx"], finite_idioms=TARGETS["onnx"].finite_idioms | {idioms.LSTM}
 )
-REWRITERS = (recurrent.with_lstm,)
-
-# The newest opset that tf2onnx writes, and its default.
-_OPSET = 18
-# The first opset whose DequantizeLinear has scales along an axis.
-_OPSET_OF_SCALES = 13
 
 _PRECISION = {
     None: Precision.FULL,
@@ -61,23 +47,10 @@ _PRECISION = {
 }
 
 
-@contextlib.contextmanager
-def _without_log() -> Iterator[None]:
-    """Hides the log of tf2onnx, which names each op that it cannot convert. So does our error."""
-    logger = logging.getLogger("tf2onnx")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-
-
 def write(job: Job) -> int:
     """Writes the file `job.target`; returns the number of ops."""
     onnx = packages.import_package("onnx", "the format 'onnx'")
-    ours = _writer(job.options) == _OURS
-    model = _written(job) if ours else _written_by_tf2onnx(job)
+    model = _written(job)
     kind = job.options.get("quantize")
     if kind is not None:
         weights.store(model, kind)
@@ -87,12 +60,7 @@ def write(job: Job) -> int:
     return sum(node.op_type != "Constant" for node in weights.nodes(model.graph))
 
 
-def _writer(options: Mapping[str, Option]) -> Option:
-    return options.get("writer", _DEFAULT_WRITER)
-
-
 def _written(job: Job) -> onnx.ModelProto:
-    """The model of our writer."""
     packages.require(["onnx_ir"], "the format 'onnx'")
     # It imports onnx and onnx-ir.
     if not has_tensorflow():
@@ -118,33 +86,6 @@ def _written_without_tensorflow(job: Job) -> onnx.ModelProto:
         return own_graphs.proto_of(program, job.options.get("opset"))
 
 
-def _written_by_tf2onnx(job: Job) -> onnx.ModelProto:
-    tf2onnx = packages.import_package("tf2onnx", "the format 'onnx'")
-    onnx = packages.import_package("onnx", "the format 'onnx'")
-    (function,) = job.program().functions.values()
-    with converting("tf2onnx", job), _without_log():
-        model, _ = tf2onnx.convert.from_function(
-            function,
-            input_signature=function.input_signature,
-            opset=job.options.get("opset", _OPSET),
-            custom_rewriter=list(REWRITERS),
-        )
-        # tf2onnx keeps an unknown op in the graph; the checker refuses it.
-        onnx.checker.check_model(model)
-    _rename_inputs(model.graph, job.signatures[0])
-    return model
-
-
-def _rename_inputs(graph: onnx.GraphProto, signature: Signature) -> None:
-    """Restores the names of the inputs, which TensorFlow's graph has in lower case."""
-    names = {spec.name.lower(): spec.name for spec in signature.inputs}
-    renamed = {value.name: names[value.name.lower()] for value in graph.input}
-    for node in weights.nodes(graph):
-        node.input[:] = [renamed.get(name, name) for name in node.input]
-    for value in graph.input:
-        value.name = renamed[value.name]
-
-
 def load(
     target: Path, job: Job
 ) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
@@ -165,27 +106,6 @@ def load(
 def precision(options: Mapping[str, Option]) -> Precision:
     """The precision that the option `quantize` allows."""
     return _PRECISION[options.get("quantize")]
-
-
-def check_options(options: Mapping[str, Option]) -> None:
-    """Refuses options that exclude each other.
-
-    Raises:
-      ValueError: the opset has no scales along an axis, which integer weights need, or the writer
-        does not write it.
-    """
-    opset, kind = options.get("opset", _OPSET), options.get("quantize")
-    writer = _writer(options)
-    if (opset < _OLDEST_OPSET) if writer == _OURS else (opset > _OPSET):
-        others = f"{_OLDEST_OPSET} to {_NEWEST_OPSET}" if writer == _OURS else f"7 to {_OPSET}"
-        raise ValueError(
-            f"jax2tf.export: writer={writer!r} writes the opsets {others}, got opset={opset}"
-        )
-    if kind in ("int8_weights", "int4") and opset < _OPSET_OF_SCALES:
-        raise ValueError(
-            f"jax2tf.export: quantize={kind!r} needs opset={_OPSET_OF_SCALES} or a later one, "
-            f"whose integers have scales along an axis, got opset={opset}"
-        )
 
 
 def refuse_large(size: int) -> None:

@@ -14,6 +14,7 @@ from jax2tf._src.api.shape_evaluation import eval_polymorphic_shape
 from jax2tf._src.export.onnx import writer
 from jax2tf._src.graph.from_tensorflow import Shape, program_of
 from jax2tf._src.graph.graph import Program
+from jax2tf._src.util.option_checks import shown
 from jax2tf._src.util.typing import PyTree
 
 if TYPE_CHECKING:
@@ -35,10 +36,27 @@ def model_of(
     return writer.model_of(program_of(concrete, shapes), opset)
 
 
-def file_of(concrete: PyTree) -> bytes:
-    """The model of a function as the content of a file; see `model_of`."""
-    file: bytes = ir.to_proto(model_of(concrete)).SerializeToString(deterministic=True)
-    return file
+def file_of(tf_function: PyTree, opset: int = OPSET) -> bytes:
+    """The content of an ONNX file of a TensorFlow function.
+
+    Args:
+      tf_function: a tf.function with an input signature, or a tf.types.experimental
+        .ConcreteFunction, from named tensors to a dict of named tensors.
+      opset: the version of ONNX's ops.
+
+    Raises:
+      TypeError: it is not such a function.
+      NotImplementedError: the function has an op that no rule writes.
+    """
+    if getattr(tf_function, "input_signature", None) is not None:
+        tf_function = tf_function.get_concrete_function()
+    if not isinstance(tf_function, tf.types.experimental.ConcreteFunction):
+        raise TypeError(
+            "jax2tf.onnx.file_of: tf_function should be a tf.function with an input_signature, or "
+            f"a concrete function, got {shown(tf_function)}"
+        )
+    proto: onnx.ModelProto = ir.to_proto(model_of(tf_function, opset=opset))
+    return proto.SerializeToString(deterministic=True)
 
 
 def proto_of(concrete: PyTree, signature: Signature, params: PyTree, opset: int) -> onnx.ModelProto:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import onnx
 
 # ONNX Runtime's own domain has MatMulNBits, a product with a matrix of 4 bits. ONNX itself has
-# such integers from opset 21 on, which tf2onnx does not write.
+# such integers from opset 21 on.
 _DOMAIN = "com.microsoft"
 # The number of rows of a column that share a scale.
 _BLOCK = 32

@@ -99,7 +99,6 @@ def _saturated(x: Tensor, dtype: DType, low: int, high: int) -> Tensor:
     result = _cast(clipped, chosen)
     if highest != high:
         result = ops.where(scalar(highest, wide) < x, scalar(high, chosen), result)
-    # The select is between integers, because tf2onnx turns a select of floats into products.
     is_number = ops.raw.Equal(x=x, y=x)
     return _cast(ops.raw.SelectV2(condition=is_number, t=result, e=scalar(0, chosen)), dtype)
 

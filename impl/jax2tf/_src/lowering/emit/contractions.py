@@ -60,8 +60,7 @@ def contract(
         or overwrites_memory(rows)
         or _is_faster_merged(ctx)
     )
-    out = _matrix_product(
-        ctx,
+    out = ops.matmul(
         _as_matrices(ctx, lhs, lhs_shape, left, merge_free=merge_left),
         _as_matrices(ctx, rhs, rhs_shape, right, merge_free=True),
         transpose_a=left.contracting_first,
@@ -96,22 +95,6 @@ def _is_known_by_open(
     is_matrix = bool(left.contracting and left.free) and not left.batch
     is_known = is_matrix and dims.is_static(lhs_shape) and not dims.is_static(tuple(right_free))
     return is_known and ctx.has(Quirk.NO_CONSTANT_BY_OPEN_MATRIX) and is_computed(rhs)
-
-
-def _matrix_product(
-    ctx: Context, a: Tensor, b: Tensor, *, transpose_a: bool, transpose_b: bool
-) -> Tensor:
-    if a.dtype.is_integer and ctx.has(Quirk.NO_ADJOINT_OF_INTEGERS):
-        a = _swapped(a) if transpose_a else a
-        b = _swapped(b) if transpose_b else b
-        return ops.matmul(a, b)
-    return ops.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
-
-
-def _swapped(x: Tensor) -> Tensor:
-    """Transposes each matrix of a batch."""
-    *batch, rows, columns = range(x.shape.rank)
-    return ops.transpose(x, [*batch, columns, rows])
 
 
 def overwrites_memory(rows: Shape) -> bool:

@@ -150,9 +150,8 @@ def _settled_padding(
     if not any(itertools.chain(*conv.padding)):
         return lhs, "VALID"
     spatial = conv.lhs_shape[1:-1]
-    by_name = all_ones(conv.rhs_dilation) or not ctx.has(Quirk.NO_SAME_PADDING_OF_DILATED)
     same = tuple(jax.lax.padtype_to_pads(spatial, conv.window, conv.strides, "SAME"))
-    if same == conv.padding and (by_name or dims.is_static(spatial)):
+    if same == conv.padding:
         return lhs, "SAME"
     if explicit and all(dims.is_static(pads) and min(pads) >= 0 for pads in conv.padding):
         return lhs, [[0, 0], *map(list, conv.padding), [0, 0]]

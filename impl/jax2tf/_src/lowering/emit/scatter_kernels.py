@@ -18,7 +18,6 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import index_geometry as iw
 from jax2tf._src.lowering.emit.compute_dtypes import BITS, FLOAT8
 from jax2tf._src.lowering.emit.elementwise import negative
-from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.dtypes import DType
@@ -152,21 +151,13 @@ def _dropping(
             nothing = (neutral or _current)(x, near)
             window = [1] * (updates.shape.rank - indices.shape.rank + 1)
             mask = ops.reshape(inside, ops.concat([ops.shape(inside)[:-1], window], 0))
-            return write(x, near, _chosen(ctx, mask, updates, nothing))
+            return write(x, near, ops.where(mask, updates, nothing))
         beyond = ops.concat([bounds[:1], ops.zeros_like(bounds[1:])], 0)
         longer = ops.concat([x, x[:1]], 0)
         written = write(longer, ops.where(inside, near, beyond), updates)
         return ops.slice(written, [0] * x.shape.rank, ops.shape(x))
 
     return write_inside if ctx.has(Quirk.NO_BAD_INDICES) and not in_bounds else write
-
-
-def _chosen(ctx: Context, mask: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Selects `x` where `mask` is true, else `y`; `mask` has dimensions of size 1."""
-    if not (ctx.has(Quirk.CHOICE_BY_PRODUCT) and x.dtype.is_floating):
-        return ops.where(mask, x, y)
-    whole = y if y.shape.rank else x
-    return select(ctx, ops.logical_and(mask, ops.ones_like(whole, dtypes.bool_)), x, y)
 
 
 def _current(x: Tensor, indices: Tensor) -> Tensor:
@@ -236,12 +227,12 @@ def _by_last_writers(
     mask = [-1] + [1] * (rows.shape.rank - 1)
     if _is_one(indices):
         is_written = ops.reshape(ops.equal(ops.range(count), places), mask)
-        return _like(x, _chosen(ctx, is_written, updates, rows))
+        return _like(x, ops.where(is_written, updates, rows))
     turns = ops.range(ops.shape(updates)[0])
     last = _of_segments(ctx, "scatter-max", turns, places, count, in_bounds)
     chosen = ops.gather(updates, ops.maximum(last, 0))
     is_written = ops.reshape(ops.greater_equal(last, 0), mask)
-    return _like(x, _chosen(ctx, is_written, chosen, rows))
+    return _like(x, ops.where(is_written, chosen, rows))
 
 
 def _like(x: Tensor, rows: Tensor) -> Tensor:

@@ -179,7 +179,7 @@ def _while_batched(
 
     def body(going: Tensor, *carry: Tensor) -> list[Tensor]:
         kept = [
-            select(ctx, _with_rank_of(new, going), new, old, varies=True)
+            select(ctx, _with_rank_of(new, going), new, old)
             for new, old in zip(run_body(*carry), carry, strict=True)
         ]
         return [run_cond(*kept)[0], *kept]
@@ -253,7 +253,6 @@ def _scan_loop(
 ) -> Tensors:
     n_carry = len(carry)
     size = ctx.dim(length)
-    turned = reverse and ctx.has(Quirk.APPENDS_IN_LOOPS)
     spare = dims.may_be_zero(length)
     outputs = [_output_for(ctx, aval)(ctx, aval, size, spare) for aval in jaxpr.out_avals[n_carry:]]
 
@@ -261,9 +260,8 @@ def _scan_loop(
         at = size - 1 - i if reverse else i
         kept = carries.kept(ctx, step, lambda *_: i < size, n_carry)
         results = kept(*carry, *(ops.gather(x, at) for x in xs))
-        place = i if turned else at
         written = [
-            output.written(y, place, value)
+            output.written(y, at, value)
             for output, y, value in zip(outputs, ys, results[n_carry:], strict=True)
         ]
         return i + 1, results[:n_carry], written
@@ -275,8 +273,6 @@ def _scan_loop(
             lambda i, *_: i < size, body, (ops.constant(0), list(carry), start)
         )
     stacked = [output.stacked(y) for output, y in zip(outputs, ys, strict=True)]
-    if turned:
-        stacked = [ops.gather(y, size - 1 - ops.range(size)) for y in stacked]
     return [*carry, *stacked]
 
 

@@ -39,7 +39,7 @@ def _expm1(x: Tensor) -> Tensor:
 
 def _log1p(x: Tensor) -> Tensor:
     least, largest = _LOG1P_RANGE
-    # Finite even where the other side is selected, because tf2onnx may select by products.
+    # Finite even where the other side is selected.
     near = ops.minimum(ops.maximum(x, least), largest)
     polynomial = ops.constant(_LOG1P[0], x.dtype)
     for coefficient in _LOG1P[1:]:

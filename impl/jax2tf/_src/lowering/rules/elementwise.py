@@ -60,11 +60,7 @@ _COMPARISONS = {
     "ge": at_least,
     "le": at_most,
 }
-# Strict comparisons, each with the op of its negation.
-_STRICT = {
-    "gt": (_larger, raw.LessEqual),
-    "lt": (binary(raw.Less), raw.GreaterEqual),
-}
+_STRICT = {"gt": _larger, "lt": binary(raw.Less)}
 
 _IN_CONTEXT = frozenset({"abs", "exp", "is_finite"})
 register_table(
@@ -90,26 +86,17 @@ def _unless_known(op: Function, known: Callable[..., Tensor | None], turned: boo
 register_table(
     of_operands(
         {
-            name: _unless_known(f, truth_values.at_most, turned=name == "ge")
-            for name, f in _COMPARISONS.items()
+            **{
+                name: _unless_known(f, truth_values.at_most, turned=name == "ge")
+                for name, f in _COMPARISONS.items()
+            },
+            **{
+                name: _unless_known(f, truth_values.less, turned=name == "gt")
+                for name, f in _STRICT.items()
+            },
         }
     )
 )
-
-
-def _strictly(name: str, op: Function, opposite: Function) -> Callable[..., Tensor]:
-    plain = _unless_known(op, truth_values.less, turned=name == "gt")
-
-    def rule(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
-        if x.dtype.is_integer and ctx.has(Quirk.COMPARES_INTEGERS_AS_FLOATS):
-            return raw.LogicalNot(x=opposite(x=x, y=y))
-        return plain(x, y)
-
-    return rule
-
-
-for _name, (_op, _opposite) in _STRICT.items():
-    register(_name)(_strictly(_name, _op, _opposite))
 
 _exp, _log = (FUNCTIONS[name] for name in ("exp", "log"))
 _add = in_kernel_dtype(binary(raw.AddV2))

@@ -83,8 +83,7 @@ def _erfc(x: Tensor) -> Tensor:
     if x.dtype != dtypes.float32:
         return erfc(x)
     size = raw.Abs(x=x)
-    # At least 1, as `near` is at most 1: the side that is not selected has to be finite, because
-    # tf2onnx may select by products.
+    # At least 1, and `near` at most 1: the side that is not selected stays finite.
     # Form: numbers_first.
     inverse = raw.Reciprocal(x=raw.Maximum(x=1.0, y=size))
     power = inverse * inverse

@@ -101,7 +101,7 @@ def _remainder_by_others(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
 
 
 def _remainder_by_floor(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
-    """The remainder by FloorMod, whose sign is the divisor's, or by tf2onnx the dividend's.
+    """The remainder by FloorMod, whose sign is the divisor's.
 
     An engine may end the process at a remainder by 0, or of the least number by -1.
     """

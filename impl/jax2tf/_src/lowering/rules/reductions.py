@@ -41,9 +41,6 @@ def widened(function: Reducer, x: Tensor) -> Tensor:
 def _reduce_sum(ctx: Context, x: Tensor, *, axes: Sequence[int]) -> Tensor:
     if not axes:
         return x
-    if x.dtype == dtypes.int32 and ctx.has(Quirk.INTEGER_REDUCTIONS_SATURATE):
-        # No sum of int32 overflows int64, and its low 32 bits are the sum that wraps around.
-        return ops.cast(ops.reduce_sum(ops.cast(x, dtypes.int64), ctx.vector(axes)), dtypes.int32)
     if x.dtype == dtypes.int32 and ctx.has(Quirk.ADDS_INTEGERS_AS_FLOATS) and not _counts(x):
         return _last_of_sums(ctx, x, axes)
     keepdims = _keeps_dimensions(ctx)
@@ -81,8 +78,6 @@ def _last_of_sums(ctx: Context, x: Tensor, axes: Sequence[int]) -> Tensor:
 def _reduce_prod(ctx: Context, x: Tensor, *, axes: Sequence[int]) -> Tensor:
     if not axes:
         return x
-    if x.dtype == dtypes.int32 and ctx.has(Quirk.INTEGER_REDUCTIONS_SATURATE):
-        return _reduce_by(ctx, _reduce_by_folding, lax.mul, x, 1, axes)
     return widened(lambda x: ops.reduce_prod(x, ctx.vector(axes)), x)
 
 

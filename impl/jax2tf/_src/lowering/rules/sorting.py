@@ -21,7 +21,6 @@ from jax2tf._src.lowering.emit.compute_dtypes import BITS, COMPUTED, HOLDS_INT4,
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.ops import surroundings
 from jax2tf._src.targets.forms import Optimization
-from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.dtypes import DType
 from jax2tf._src.util.lru import cached
@@ -125,7 +124,7 @@ def _sort_by_keys(
         return operands
     if len(operands) == 1 and operands[0].dtype in _FLOATS:
         (x,) = operands
-        numbers = _sorted_floats(ctx, _to_last(_stored(ctx, x), dimension))
+        numbers = _sorted_floats(ctx, _to_last(_stored(x), dimension))
         return [_from_last(ops.cast(numbers, x.dtype), dimension)]
     keys = [key for x in operands[:num_keys] for key in _sort_keys(ctx, _to_last(x, dimension))]
     order = _stable_order(keys)
@@ -154,41 +153,16 @@ def _sort_keys(ctx: Context, x: Tensor) -> list[Tensor]:
     """The keys by which `sort` orders `x`, the most significant key first."""
     if x.dtype.is_complex:
         return [*_sort_keys(ctx, ops.real(x)), *_sort_keys(ctx, ops.imag(x))]
-    if _sorts_in_parts(ctx, x.dtype):
-        return _parts(ctx, x)
-    x = _stored(ctx, x)
+    x = _stored(x)
     if not x.dtype.is_floating:
         return [x]
     is_nan, key = _nan_and_key(ctx, x)
     return [ops.cast(is_nan, dtypes.int32), key]
 
 
-def _stored(ctx: Context, x: Tensor) -> Tensor:
-    """Casts `x` to a dtype that has kernels and for which a select is not a product."""
-    if x.dtype == dtypes.float16 and ctx.has(Quirk.CHOICE_BY_PRODUCT):
-        return ops.cast(x, dtypes.float32)
+def _stored(x: Tensor) -> Tensor:
+    """Casts `x` to a dtype that has kernels."""
     return ops.cast(x, carrier_of(SORTED, x.dtype))
-
-
-# The bits of each part, which a float32 holds exactly.
-_PART = {dtypes.int32: 16, dtypes.uint32: 16, dtypes.int64: 24, dtypes.uint64: 24}
-
-
-def _sorts_in_parts(ctx: Context, dtype: DType) -> bool:
-    return dtype in _PART and ctx.has(Quirk.SORTS_INTEGERS_AS_FLOATS)
-
-
-def _parts(ctx: Context, x: Tensor) -> list[Tensor]:
-    """Splits each integer into groups of bits, each as an int32, highest bits first."""
-    bits = _PART[x.dtype]
-    numbers = x.dtype.as_numpy_dtype
-    parts = []
-    for place in reversed(range(bits, x.dtype.size * 8, bits)):
-        whole = ctx.constant(numbers(1 << place))
-        part = ops.raw.FloorDiv(x=x, y=whole)
-        parts.append(part)
-        x = x - part * whole
-    return [ops.cast(part, dtypes.int32) for part in (*parts, x)]
 
 
 def _nan_and_key(ctx: Context, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -198,7 +172,7 @@ def _nan_and_key(ctx: Context, x: Tensor) -> tuple[Tensor, Tensor]:
     return is_nan, ops.where(is_nan, ops.constant(math.inf, x.dtype), key)
 
 
-def _stable_order(keys: Sequence[Tensor], *, descending: bool = False) -> Tensor:
+def _stable_order(keys: Sequence[Tensor]) -> Tensor:
     """Indices along the last axis, sorted by the last key, then by the key before it, and so on.
 
     TopKV2 puts larger keys first, and of equal keys the one with the smaller index.
@@ -207,7 +181,7 @@ def _stable_order(keys: Sequence[Tensor], *, descending: bool = False) -> Tensor
     for key in reversed(keys):
         if order is not None:
             key = _take(key, order)
-        by_key = ops.top_k(key if descending else _reversed(key), _last_size(key)).indices
+        by_key = ops.top_k(_reversed(key), _last_size(key)).indices
         order = by_key if order is None else _take(order, by_key)
     return order
 
@@ -256,11 +230,7 @@ def _extremes(ctx: Context, x: Tensor, k: Dim, axis: int, *, largest: bool) -> S
     k = ctx.dim(k)
     # The bits of a float16 hold the sign of a NaN, which a cast to float32 loses.
     is_by_bits = x.dtype == dtypes.float16 and ctx.takes("Bitcast")
-    stored = _to_last(x if is_by_bits else _stored(ctx, x), axis)
-    if _sorts_in_parts(ctx, x.dtype):
-        # These integers are not cast.
-        order = _stable_order(_parts(ctx, stored), descending=largest)[..., :k]
-        return [_from_last(_take(stored, order), axis), _from_last(order, axis)]
+    stored = _to_last(x if is_by_bits else _stored(x), axis)
     if _is_in_order(ctx, stored.dtype, largest):
         values, indices = ops.top_k(stored, k)
         return [_from_last(ops.cast(values, x.dtype), axis), _from_last(indices, axis)]

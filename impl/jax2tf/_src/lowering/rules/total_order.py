@@ -58,17 +58,11 @@ _WITHOUT_BITS: dict[str, Callable[..., Tensor]] = {
 }
 
 
-# tf2onnx compares integers in a Less as float32: see the quirk "compares_integers_as_floats".
-_FOR_ENGINES = _TOTAL_ORDER | {
-    "lt_to": _in_total_order(lambda x, y: raw.LogicalNot(x=raw.LessEqual(x=y, y=x)))
-}
-
-
 def _by_bits_unless_float32(name: str) -> Callable[..., Tensor]:
     def compare(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
         if x.dtype == dtypes.float32:
             return _WITHOUT_BITS[name](ctx, x, y)
-        return _FOR_ENGINES[name](*in_ranks_for_choices(ctx, x, y))
+        return _TOTAL_ORDER[name](*in_ranks_for_choices(ctx, x, y))
 
     return compare
 

@@ -123,8 +123,11 @@ def _bilinear(eqn: jex_core.JaxprEqn, z: Value, w: Value, *sizes: Array) -> Sequ
     def product(x: Array, y: Array) -> Array:
         return eqn.primitive.bind(x, y, *sizes, **params)
 
-    if not isinstance(w, Pair):
-        assert isinstance(z, Pair)
+    if not isinstance(z, Pair) and not isinstance(w, Pair):
+        # Only the dtype that the product should have is complex.
+        real = product(z, w)
+        result = Pair(real, jnp.zeros_like(real))
+    elif not isinstance(w, Pair):
         result = Pair(product(z.real, w), product(z.imag, w))
     elif not isinstance(z, Pair):
         result = Pair(product(z, w.real), product(z, w.imag))

@@ -39,8 +39,6 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     if eqn.primitive is lax.atan2_p and target.has(Quirk.NO_ATAN2_OF_SCALAR):
         shapes = {v.aval.shape for v in (*eqn.invars, *eqn.outvars)}  # type: ignore[attr-defined]
         return _of_one_shape if len(shapes) > 1 else None
-    if eqn.primitive in traits.ANGLES and target.has(Quirk.NO_ANGLE_OF_SCALARS):
-        return None if aval_of(eqn.outvars[0]).shape else _of_vectors
     if eqn.primitive in traits.ORDERED_ALONG and target.has(Quirk.NO_GATHER_OF_ONE_BATCH):
         return _of_one_row if _is_one_row(eqn) else None
     if eqn.primitive not in _REDUCTIONS:
@@ -71,11 +69,6 @@ def _of_one_shape(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.
     out = aval_of(eqn.outvars[0])
     whole = (jax.numpy.broadcast_to(x, out.shape) for x in operands)
     return [eqn.primitive.bind(*whole, **eqn.params)]
-
-
-def _of_vectors(eqn: jex_core.JaxprEqn, *scalars: jax.Array) -> Sequence[jax.Array]:
-    """Computes scalars as vectors of one element."""
-    return [lax.squeeze(eqn.primitive.bind(*(lax.expand_dims(x, [0]) for x in scalars)), [0])]
 
 
 def _is_one_row(eqn: jex_core.JaxprEqn) -> bool:
