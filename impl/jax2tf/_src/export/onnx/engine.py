@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export import packages
 from jax2tf._src.export.job import Job, converting
-from jax2tf._src.export.onnx import recurrent, weights
+from jax2tf._src.export.onnx import pairs, recurrent, weights
 from jax2tf._src.export.signatures import Signature
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes import idioms
@@ -25,6 +24,8 @@ from jax2tf._src.util.typing import Option
 
 if TYPE_CHECKING:
     import onnx
+
+    from jax2tf._src.export.onnx import storage
 
 # Which writes the file.
 _OURS, _TF2ONNX = _WRITERS = ("jax2tf", "tf2onnx")
@@ -37,6 +38,7 @@ OPTIONS = {
     "opset": range(7, _NEWEST_OPSET + 1),
     "writer": _WRITERS,
     "quantize": (None, "float16", "int8_weights", "int4"),
+    "external_data": (None, False, True),
     "assume_finite": (False, True),
     "value_checks": CHOICES,
 }
@@ -75,30 +77,32 @@ def _without_log() -> Iterator[None]:
 def write(job: Job) -> int:
     """Writes the file `job.target`; returns the number of ops."""
     onnx = packages.import_package("onnx", "the format 'onnx'")
+    packages.require(["onnx_ir"], "the format 'onnx'")
+    # It imports onnx and onnx-ir.
+    storage = importlib.import_module("jax2tf._src.export.onnx.storage")
     ours = _writer(job.options) == _OURS
-    model = _written(job) if ours else _written_by_tf2onnx(job)
+    parts = _written(job) if ours else storage.Parts(_written_by_tf2onnx(job), {})
     kind = job.options.get("quantize")
     if kind is not None:
-        weights.store(model, kind)
-        onnx.checker.check_model(model)
-    onnx.helper.set_model_props(model, dict(job.metadata))
-    job.target.write_bytes(model.SerializeToString(deterministic=True))
-    return sum(node.op_type != "Constant" for node in weights.nodes(model.graph))
+        weights.store(parts, kind)
+        storage.check(parts)
+    onnx.helper.set_model_props(parts.proto, dict(job.metadata))
+    ops = sum(node.op_type != "Constant" for node in weights.nodes(parts.proto.graph))
+    storage.write(parts, job.target, job.options.get("external_data"))
+    return ops
 
 
 def _writer(options: Mapping[str, Option]) -> Option:
     return options.get("writer", _DEFAULT_WRITER)
 
 
-def _written(job: Job) -> onnx.ModelProto:
+def _written(job: Job) -> storage.Parts:
     """The model of our writer."""
-    packages.require(["onnx_ir"], "the format 'onnx'")
-    # It imports onnx and onnx-ir.
     functions = importlib.import_module("jax2tf._src.export.onnx.functions")
     (function,) = job.program().functions.values()
     (signature,) = job.signatures
     with converting("the writer of ONNX", job):
-        return functions.proto_of(
+        return functions.parts_of(
             function.get_concrete_function(),
             signature,
             job.params,
@@ -138,7 +142,11 @@ def load(
 ) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
     """Loads the file into ONNX Runtime; returns a function that runs it."""
     onnxruntime = packages.import_package("onnxruntime", "trying what was written as 'onnx'")
-    session = onnxruntime.InferenceSession(str(target), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    if pairs.data_beside(target).exists():
+        # The arrays stay in the file, which the system maps into memory.
+        options.add_session_config_entry("session.disable_prepacking", "1")
+    session = onnxruntime.InferenceSession(str(target), options, providers=["CPUExecutionProvider"])
     # The file may lack inputs that no output depends on.
     inputs = [node.name for node in session.get_inputs()]
     names = [node.name for node in session.get_outputs()]
@@ -173,17 +181,4 @@ def check_options(options: Mapping[str, Option]) -> None:
         raise ValueError(
             f"jax2tf.export: quantize={kind!r} needs opset={_OPSET_OF_SCALES} or a later one, "
             f"whose integers have scales along an axis, got opset={opset}"
-        )
-
-
-def refuse_large(size: int) -> None:
-    """Refuses parameters that are too large for one ONNX file.
-
-    Raises:
-      ExportError: they have 2 GB or more.
-    """
-    if size >= 2**31:
-        raise ExportError(
-            f"jax2tf.export: the parameters have {size / 2**30:.1f} GB, and a file of ONNX holds "
-            "less than 2 GB. What to do: write a SavedModel, or parameters of fewer bits"
         )
