@@ -114,6 +114,7 @@ _ELEMENTWISE: Mapping[str, Compute] = {
     "Abs": np.abs,
     "RealDiv": np.divide,
     "Reciprocal": _inverse,
+    "Rsqrt": lambda x: _inverse(np.sqrt(x)),
     "Sqrt": np.sqrt,
     "Square": np.square,
     "AddV2": np.add,
