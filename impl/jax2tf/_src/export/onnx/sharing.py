@@ -82,6 +82,7 @@ def _order(array: np.ndarray, kept: np.ndarray) -> list[int] | None:
     return order if is_whole and [kept.shape[i] for i in order] == list(array.shape) else None
 
 
-def _place(array: np.ndarray) -> int:
-    place: int = array.__array_interface__["data"][0]
-    return place
+def _place(array: np.ndarray) -> tuple[int, int]:
+    """The ends of an array in memory."""
+    first, last = np.lib.array_utils.byte_bounds(array)
+    return int(first), int(last)
