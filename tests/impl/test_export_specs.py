@@ -12,7 +12,6 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf._src.export import formats
 from tests.impl.export_programs import PARAMS, export, mlp
 
 
@@ -352,7 +351,3 @@ class TestOptions:
     def test_what_is_no_function(self, fun, tmp_path):
         with pytest.raises(TypeError, match=f"fun should be a function, .* {type(fun).__name__}"):
             export(fun, PARAMS, "b, 4", tmp_path / "model")
-
-    def test_large_parameters_and_onnx(self):
-        with pytest.raises(jax2tf.ExportError, match=r"have 3\.0 GB, and a file of ONNX"):
-            formats.onnx.refuse_large(3 * 2**30)

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from jax2tf._src import ops
-from jax2tf._src.util import dtypes
 from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import Dim
 from jax2tf._src.util.typing import Size as Size

@@ -111,7 +111,9 @@ def export(
         saved_gradient_order, enable_xla (as in `convert`). LiteRT: quantize ("dynamic", "float16",
         "int8", "int4"), representative_data (inputs for "int8", each in the structure of the specs;
         for several signatures a dict of lists), integer_io (int8 inputs and outputs). ONNX:
-        opset (18 to 25; by default 21), quantize ("float16", "int8_weights", "int4").
+        opset (18 to 25; by default 21), quantize ("float16", "int8_weights", "int4"),
+        external_data (whether the arrays stand in a file `model.onnx.data` beside the model; by
+        default from 2 GB on).
         OpenVINO: compress_to_fp16, quantize ("int8_weights", "int4"). TensorFlow.js: quantize
         ("float16", "uint16", "uint8").
         All engines: assume_finite (as in `convert`; True for int8). All formats:
@@ -139,7 +141,7 @@ def export(
     options = {name: value for name, value in options.items() if value is not None}
     chosen = formats.format_of(target, format)
     formats.check_options(chosen, options)
-    destination.refuse_existing(chosen.files(target), overwrite, chosen.obstacle)
+    destination.refuse_existing(chosen.files(target, options), overwrite, chosen.obstacle)
     formats.check_packages(chosen, with_running=verify is not False)
     step = _steps(target, progress)
     if isinstance(params, str | bytes | os.PathLike):
@@ -151,7 +153,8 @@ def export(
             signatures_of(fun, params, specs), polymorphic_constraints
         )
     )
-    _refuse_what_does_not_fit(chosen, signatures, params)
+    if not chosen.has_several:
+        refuse_several(signatures, chosen.name)
     if "representative_data" in options:
         data = given_arrays(signatures, options["representative_data"], "representative_data")
         calibration.refuse_without_ranges(signatures, data)
@@ -190,10 +193,11 @@ def export(
             with step(f"running in {chosen.name}"):
                 run = judge.loaded(lambda: chosen.engine.load(job.target, job))
                 differences = judge.differences(run, trials)
-        written = chosen.files(job.target)
+        written = chosen.written(job.target)
         size = sum(map(_size, written))
-        destination.refuse_existing(chosen.files(target), overwrite, chosen.obstacle)
-        destination.put(chosen.steps(written, chosen.files(target)))
+        targets = [target.with_name(file.name) for file in written]
+        destination.refuse_existing(targets, overwrite, chosen.obstacle)
+        destination.put(chosen.steps(written, targets))
     return ExportResult(
         target,
         chosen.name,
@@ -242,14 +246,6 @@ def _convert_options(chosen: Format, options: Mapping[str, Option]) -> Mapping[s
 
 def _steps(target: Path, shown: bool) -> progress.Step:
     return progress.steps(f"jax2tf.export {target.name}", shown)
-
-
-def _refuse_what_does_not_fit(
-    chosen: Format, signatures: Sequence[Signature], params: PyTree
-) -> None:
-    if not chosen.has_several:
-        refuse_several(signatures, chosen.name)
-    chosen.check_size(sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree.leaves(params)))
 
 
 def _trials(

@@ -6,6 +6,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ from jax2tf._src.export import (
 )
 from jax2tf._src.export.job import Job
 from jax2tf._src.export.onnx import engine as onnx
+from jax2tf._src.export.onnx import pairs as onnx_pairs
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.util import option_checks
 from jax2tf._src.util.typing import Option
@@ -66,9 +68,9 @@ class Format:
       has_several: whether a file holds several signatures.
       one_namespace: whether inputs and outputs need different names.
       beside: the suffixes of the files that are written beside the one at the path.
+      data: the option by which the arrays stand in a file beside it; empty if there is none.
       check_options: refuses options that exclude or need each other.
       check_runner: refuses to begin if a program that runs the format is missing.
-      check_size: refuses parameters of so many bytes.
       obstacle: returns the reason why a path must not be replaced; empty if it may be.
       steps: returns the renames, from written files to their places, in an order in which files
         that belong together always fit each other.
@@ -83,15 +85,26 @@ class Format:
     has_several: bool = False
     one_namespace: bool = False
     beside: Sequence[str] = ()
+    data: str = ""
     check_options: Callable[[Mapping[str, Option]], None] = _accept
     check_runner: Callable[[], None] = lambda: None
-    check_size: Callable[[int], None] = _accept
     obstacle: Callable[[Path], str] = obstacles.of_file
     steps: Callable[[Sequence[Path], Sequence[Path]], destination.Steps] = destination.each
 
-    def files(self, target: Path) -> list[Path]:
+    def files(
+        self, target: Path, options: Mapping[str, Option] = MappingProxyType({})
+    ) -> list[Path]:
         """The files or folders that are written for a target, the target last."""
-        return [*(target.with_suffix(suffix) for suffix in self.beside), target]
+        beside = [target.with_suffix(suffix) for suffix in self.beside]
+        if options.get(self.data):
+            beside.append(onnx_pairs.data_beside(target))
+        return [*beside, target]
+
+    def written(self, target: Path) -> list[Path]:
+        """The files or folders that were written for a target, the target last."""
+        return self.files(
+            target, {self.data: self.data and onnx_pairs.data_beside(target).exists()}
+        )
 
 
 # Engines have no Assert op, and compute no gradients.
@@ -118,7 +131,9 @@ FORMATS: Mapping[str, Format] = {
             ("onnx", "onnx_ir"),
             ("onnxruntime",),
             one_namespace=True,
-            check_size=onnx.refuse_large,
+            data="external_data",
+            obstacle=onnx_pairs.obstacle,
+            steps=onnx_pairs.steps,
         ),
         Format(
             *(

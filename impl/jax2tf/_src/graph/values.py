@@ -204,6 +204,7 @@ _ELEMENTWISE: Mapping[str, Op] = {
     "NotEqual": _each(np.not_equal),
     "RealDiv": _each(np.divide),
     "Reciprocal": _each(lambda x: np.ones_like(x) / x),
+    "Rsqrt": _each(lambda x: np.ones_like(x) / np.sqrt(x)),
     "SelectV2": _each(np.where),
     "Sqrt": _each(np.sqrt),
     "Square": _each(np.square),

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export import packages
 from jax2tf._src.export.job import Job, converting
-from jax2tf._src.export.onnx import weights
+from jax2tf._src.export.onnx import pairs, weights
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes import idioms
 from jax2tf._src.lowering.passes.value_checks import CHOICES
@@ -22,7 +21,7 @@ from jax2tf._src.util.lazy_imports import has_tensorflow
 from jax2tf._src.util.typing import Option
 
 if TYPE_CHECKING:
-    import onnx
+    from jax2tf._src.export.onnx import storage
 
 # The newest opset is that of ONNX Runtime 1.31.
 _OLDEST_OPSET, _NEWEST_OPSET = 18, 25
@@ -30,6 +29,7 @@ _OLDEST_OPSET, _NEWEST_OPSET = 18, 25
 OPTIONS = {
     "opset": range(_OLDEST_OPSET, _NEWEST_OPSET + 1),
     "quantize": (None, "float16", "int8_weights", "int4"),
+    "external_data": (None, False, True),
     "assume_finite": (False, True),
     "value_checks": CHOICES,
 }
@@ -50,26 +50,28 @@ _PRECISION = {
 def write(job: Job) -> int:
     """Writes the file `job.target`; returns the number of ops."""
     onnx = packages.import_package("onnx", "the format 'onnx'")
-    model = _written(job)
-    kind = job.options.get("quantize")
-    if kind is not None:
-        weights.store(model, kind)
-        onnx.checker.check_model(model)
-    onnx.helper.set_model_props(model, dict(job.metadata))
-    job.target.write_bytes(model.SerializeToString(deterministic=True))
-    return sum(node.op_type != "Constant" for node in weights.nodes(model.graph))
-
-
-def _written(job: Job) -> onnx.ModelProto:
     packages.require(["onnx_ir"], "the format 'onnx'")
     # It imports onnx and onnx-ir.
+    storage = importlib.import_module("jax2tf._src.export.onnx.storage")
+    parts = _written(job)
+    kind = job.options.get("quantize")
+    if kind is not None:
+        weights.store(parts, kind)
+        storage.check(parts)
+    onnx.helper.set_model_props(parts.proto, dict(job.metadata))
+    ops = sum(node.op_type != "Constant" for node in weights.nodes(parts.proto.graph))
+    storage.write(parts, job.target, job.options.get("external_data"))
+    return ops
+
+
+def _written(job: Job) -> storage.Parts:
     if not has_tensorflow():
         return _written_without_tensorflow(job)
     functions = importlib.import_module("jax2tf._src.export.onnx.functions")
     (function,) = job.program().functions.values()
     (signature,) = job.signatures
     with converting("the writer of ONNX", job):
-        return functions.proto_of(
+        return functions.parts_of(
             function.get_concrete_function(),
             signature,
             job.params,
@@ -77,13 +79,13 @@ def _written(job: Job) -> onnx.ModelProto:
         )
 
 
-def _written_without_tensorflow(job: Job) -> onnx.ModelProto:
+def _written_without_tensorflow(job: Job) -> storage.Parts:
     """The model of our writer, of a graph that TensorFlow has not made."""
     own_graphs = importlib.import_module("jax2tf._src.export.onnx.own_graphs")
     (signature,) = job.signatures
     program = own_graphs.program_of(signature, job.params, job.convert)
     with converting("the writer of ONNX", job):
-        return own_graphs.proto_of(program, job.options.get("opset"))
+        return own_graphs.parts_of(program, job.options.get("opset"))
 
 
 def load(
@@ -91,7 +93,11 @@ def load(
 ) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
     """Loads the file into ONNX Runtime; returns a function that runs it."""
     onnxruntime = packages.import_package("onnxruntime", "trying what was written as 'onnx'")
-    session = onnxruntime.InferenceSession(str(target), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    if pairs.data_beside(target).exists():
+        # The arrays stay in the file, which the system maps into memory.
+        options.add_session_config_entry("session.disable_prepacking", "1")
+    session = onnxruntime.InferenceSession(str(target), options, providers=["CPUExecutionProvider"])
     # The file may lack inputs that no output depends on.
     inputs = [node.name for node in session.get_inputs()]
     names = [node.name for node in session.get_outputs()]
@@ -106,16 +112,3 @@ def load(
 def precision(options: Mapping[str, Option]) -> Precision:
     """The precision that the option `quantize` allows."""
     return _PRECISION[options.get("quantize")]
-
-
-def refuse_large(size: int) -> None:
-    """Refuses parameters that are too large for one ONNX file.
-
-    Raises:
-      ExportError: they have 2 GB or more.
-    """
-    if size >= 2**31:
-        raise ExportError(
-            f"jax2tf.export: the parameters have {size / 2**30:.1f} GB, and a file of ONNX holds "
-            "less than 2 GB. What to do: write a SavedModel, or parameters of fewer bits"
-        )

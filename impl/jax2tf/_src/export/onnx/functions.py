@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import jax
-import onnx
 import onnx_ir as ir
 import tensorflow as tf
 
 from jax2tf._src.api.shape_evaluation import eval_polymorphic_shape
-from jax2tf._src.export.onnx import writer
+from jax2tf._src.export.onnx import storage, writer
 from jax2tf._src.graph.from_tensorflow import Shape, program_of
 from jax2tf._src.graph.graph import Program
 from jax2tf._src.util.option_checks import shown
@@ -55,11 +54,12 @@ def file_of(tf_function: PyTree, opset: int = OPSET) -> bytes:
             "jax2tf.onnx.file_of: tf_function should be a tf.function with an input_signature, or "
             f"a concrete function, got {shown(tf_function)}"
         )
-    proto: onnx.ModelProto = ir.to_proto(model_of(tf_function, opset=opset))
-    return proto.SerializeToString(deterministic=True)
+    proto = ir.to_proto(model_of(tf_function, opset=opset))
+    content: bytes = proto.SerializeToString(deterministic=True)
+    return content
 
 
-def proto_of(concrete: PyTree, signature: Signature, params: PyTree, opset: int) -> onnx.ModelProto:
+def parts_of(concrete: PyTree, signature: Signature, params: PyTree, opset: int) -> storage.Parts:
     """The model of the function of a signature, which the strict checker accepts.
 
     Its inputs, and the sizes of inputs and outputs, have the names of the signature.
@@ -71,9 +71,9 @@ def proto_of(concrete: PyTree, signature: Signature, params: PyTree, opset: int)
         spec = specs[tensor.name.lower()]
         tensor.name, tensor.shape = spec.name, spec.shape
     _name_sizes(program, signature, params)
-    model = ir.to_proto(writer.model_of(program, opset))
-    onnx.checker.check_model(model, full_check=True)
-    return model
+    parts = storage.parts_of(writer.model_of(program, opset))
+    storage.check(parts)
+    return parts
 
 
 def _name_sizes(program: Program, signature: Signature, params: PyTree) -> None:

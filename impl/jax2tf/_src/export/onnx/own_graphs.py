@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import jax
-import onnx
-import onnx_ir as ir
 from jax import export as jax_export
 
 from jax2tf._src import dims
 from jax2tf._src.api import own_graphs
-from jax2tf._src.export.onnx import writer
+from jax2tf._src.export.onnx import storage, writer
 from jax2tf._src.export.signatures import Signature
 from jax2tf._src.graph.graph import Program
 from jax2tf._src.tracing import arguments, functions
@@ -46,11 +44,11 @@ def program_of(signature: Signature, params: PyTree, options: Mapping[str, Optio
 _OPTIONS = ("target", "assume_finite", "value_checks")
 
 
-def proto_of(program: Program, opset: int | None) -> onnx.ModelProto:
+def parts_of(program: Program, opset: int | None) -> storage.Parts:
     """The model of a program, which the strict checker accepts."""
-    model = ir.to_proto(writer.model_of(program, opset or writer.OPSET))
-    onnx.checker.check_model(model, full_check=True)
-    return model
+    parts = storage.parts_of(writer.model_of(program, opset or writer.OPSET))
+    storage.check(parts)
+    return parts
 
 
 def _specs(signature: Signature) -> list[jax.ShapeDtypeStruct]:

@@ -16,6 +16,8 @@ from jax2tf._src.export.weights import in_half_bytes, is_weight, quantized
 if TYPE_CHECKING:
     import onnx
 
+    from jax2tf._src.export.onnx.storage import Parts
+
 # ONNX Runtime's own domain has MatMulNBits, a product with a matrix of 4 bits. ONNX itself has
 # such integers from opset 21 on.
 _DOMAIN = "com.microsoft"
@@ -23,18 +25,18 @@ _DOMAIN = "com.microsoft"
 _BLOCK = 32
 
 
-def store(model: onnx.ModelProto, kind: str) -> None:
+def store(parts: Parts, kind: str) -> None:
     """Stores the weights of a model in fewer bits.
 
     Args:
-      model: a model with float32 weights, which is changed in place.
+      parts: a model with float32 weights, which is changed in place.
       kind: "float16"; "int8_weights"; or "int4", with 4 bits for the weights of products and 8 for
         others.
     """
     onnx = packages.import_package("onnx", "the format 'onnx'")
-    _Graph(onnx, model.graph, kind).store()
-    if any(node.domain == _DOMAIN for node in nodes(model.graph)):
-        model.opset_import.append(onnx.helper.make_opsetid(_DOMAIN, 1))
+    _Graph(onnx, parts, kind).store()
+    if any(node.domain == _DOMAIN for node in nodes(parts.proto.graph)):
+        parts.proto.opset_import.append(onnx.helper.make_opsetid(_DOMAIN, 1))
 
 
 def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
@@ -67,9 +69,10 @@ class _Reader:
 class _Graph:
     """A graph, with the graphs of its loops, whose weights are stored in fewer bits."""
 
-    def __init__(self, onnx: ModuleType, graph: onnx.GraphProto, kind: str) -> None:
+    def __init__(self, onnx: ModuleType, parts: Parts, kind: str) -> None:
         self._onnx = onnx
-        self._graph = graph
+        self._parts = parts
+        self._graph = parts.proto.graph
         self._kind = kind
 
     def store(self) -> None:
@@ -78,7 +81,7 @@ class _Graph:
         results = {value.name for graph in graphs(self._graph) for value in graph.output}
         for graph in list(graphs(self._graph)):
             for name, tensor in list(self._constants(graph)):
-                weights = self._onnx.numpy_helper.to_array(tensor)
+                weights = self._parts.array(tensor)
                 if is_weight(weights) and name not in results:
                     self._store(graph, name, tensor, weights, readers[name])
 
@@ -162,14 +165,14 @@ class _Graph:
     ) -> list[str]:
         """Adds constants; returns their names."""
         named = {f"{name}/{part}": array for part, array in arrays.items()}
-        to_tensor = self._onnx.numpy_helper.from_array
-        graph.initializer.extend(to_tensor(array, key) for key, array in named.items())
+        graph.initializer.extend(self._parts.tensor(key, array) for key, array in named.items())
         return list(named)
 
     def _remove(self, graph: onnx.GraphProto, name: str, tensor: onnx.TensorProto) -> None:
         """Removes a constant."""
         if tensor.name == name and any(t is tensor for t in graph.initializer):
             graph.initializer.remove(tensor)
+            self._parts.arrays.pop(name, None)
             return
         (node,) = (n for n in graph.node if list(n.output) == [name])
         graph.node.remove(node)

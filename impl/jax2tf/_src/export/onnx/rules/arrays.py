@@ -100,7 +100,7 @@ def transposed(w: Writer, x: ir.Value, order: Sequence[int]) -> ir.Value:
         return x
     array = sizes.array_of(x)
     if array is not None:
-        return w.constant(np.ascontiguousarray(array.transpose(order)))
+        return w.constant(array.transpose(order))
     return w.op("Transpose", x, perm=list(order))
 
 
