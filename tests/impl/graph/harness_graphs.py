@@ -39,16 +39,19 @@ class Traced:
 
     def __init__(self, harness: Any, target: str, is_open: bool):
         arguments = harness.make_args()
+        self.harness = harness
         leaves, tree = jax.tree.flatten(arguments)
+        self.tree = tree
         self.arrays = [tf.convert_to_tensor(constant(x)) for x in leaves]
         sizes = [x.shape[0] for x in self.arrays if x.shape.rank]
         self.size = sizes[0] if is_open and sizes and sizes[0] else None
         poly = [f"{OPEN}, ..." if self._is_open(x) else None for x in self.arrays]
+        self.polymorphic_shapes = list(jax.tree.unflatten(tree, poly)) if is_open else None
         converted = jax2tf.convert(
             harness.fun,
             target=target,
             with_gradient=False,
-            polymorphic_shapes=list(jax.tree.unflatten(tree, poly)) if is_open else None,
+            polymorphic_shapes=self.polymorphic_shapes,
         )
 
         def function(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -56,7 +59,7 @@ class Traced:
             return {f"y{i}": tf.identity(x) for i, x in enumerate(results)}
 
         specs = [
-            tf.TensorSpec(self._shape(x, None), x.dtype, f"x{i}") for i, x in enumerate(self.arrays)
+            tf.TensorSpec(self.shape(x, None), x.dtype, f"x{i}") for i, x in enumerate(self.arrays)
         ]
         traced = tf.function(function, autograph=False, input_signature=specs)
         self.concrete = traced.get_concrete_function()
@@ -64,12 +67,13 @@ class Traced:
     def _is_open(self, x: tf.Tensor) -> bool:
         return self.size is not None and bool(x.shape.rank) and x.shape[0] == self.size
 
-    def _shape(self, x: tf.Tensor, name: str | None) -> tuple[Any, ...]:
+    def shape(self, x: tf.Tensor, name: str | None) -> tuple[Any, ...]:
+        """The sizes of an argument, with this name for the open one."""
         return (name, *x.shape[1:]) if self._is_open(x) else tuple(x.shape)
 
     def graph(self) -> Graph:
         """The inlined graph; its arguments have names for open sizes."""
-        shapes = {f"x{i}": self._shape(x, OPEN) for i, x in enumerate(self.arrays)}
+        shapes = {f"x{i}": self.shape(x, OPEN) for i, x in enumerate(self.arrays)}
         return inlined(program_of(self.concrete, shapes))
 
     def differences(self) -> tuple[int, list[str]]:

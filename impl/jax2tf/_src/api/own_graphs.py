@@ -50,7 +50,12 @@ def conversion_of(
 
 
 def graph_of(
-    conversion: Conversion, trace: Trace, names: Sequence[str], known: Sequence[PyTree] = ()
+    conversion: Conversion,
+    trace: Trace,
+    names: Sequence[str],
+    known: Sequence[PyTree] = (),
+    *,
+    folds: bool = True,
 ) -> Graph:
     """The graph of a trace.
 
@@ -60,9 +65,10 @@ def graph_of(
       names: the names of the arguments behind the known ones.
       known: the values of the first arguments, which become constants of the graph. They share the
         memory of the arrays.
+      folds: whether ops whose results are known become constants, which rules then see.
     """
     avals = trace.jaxpr.in_avals
-    with make.making(conversion.name) as maker:
+    with make.making(conversion.name, folds=folds) as maker:
         every = [*(f"parameters/{i}" for i in range(len(known))), *names]
         args = [
             Symbol(maker.argument(name, _dtype(aval), _sizes(aval)), maker)

@@ -23,7 +23,6 @@ from jax2tf._src.util import dtypes
 from jax2tf._src.util.dtypes import DTYPES, DType
 from jax2tf._src.util.typing import PyTree
 
-
 # The dtype of a list of tensors; its number is TensorFlow's.
 VARIANT = DType(21)
 VARIANT.name, VARIANT.size = "variant", 0

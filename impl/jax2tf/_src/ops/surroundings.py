@@ -26,6 +26,11 @@ def has_functions() -> bool:
     return not is_making()
 
 
+def calls_python() -> bool:
+    """Whether an op can call a function of Python; no op of ours does."""
+    return not is_making()
+
+
 def writes_functions() -> bool:
     """Whether functions are written into the graph without TensorFlow's Python."""
     return writing.writes() and writing.is_writable()

@@ -37,6 +37,8 @@ def _callback(ctx: Context, *operands: Tensor, **params: Param) -> list[Tensor]:
         return []
     if surroundings.in_compiled_function():
         raise ctx.unsupported("XLA cannot compile a call back into Python", _remedy(primitive))
+    if not surroundings.calls_python():
+        raise ctx.unsupported("a file of an engine cannot call Python", _OUT_OF_GRAPHS)
     x64 = jax.config.read("jax_enable_x64")
     count = len(operands)
     sizes = _open_sizes(ctx)
@@ -84,6 +86,13 @@ def _with_sizes(params: dict[str, Param], shapes: dict[int, np.ndarray]) -> dict
     for i, shape in shapes.items():
         avals[i] = avals[i].update(shape=tuple(map(int, shape)))
     return {**params, "result_avals": tuple(avals)}
+
+
+_OUT_OF_GRAPHS = (
+    "take the callback out, or give what it returns as an input. If it checks values, as "
+    "equinox.error_if does: value_checks='drop' leaves out a check whose value is used only where "
+    "it fails, and 'nan' makes NaN of what it refuses"
+)
 
 
 def _remedy(primitive: jex_core.Primitive) -> str:

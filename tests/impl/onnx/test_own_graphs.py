@@ -1,0 +1,129 @@
+"""Files of ONNX that are written without TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import jax2tf
+from jax2tf._src.api import own_graphs
+from jax2tf._src.export.onnx import own_graphs as programs
+from jax2tf._src.export.signatures import signatures_of
+from jax2tf._src.graph.text import text_of
+from jax2tf._src.targets.by_name import TARGETS
+from tests.impl.onnx import models_without_tensorflow as models
+
+PROGRAM = pathlib.Path(models.__file__)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """The folder of the files, and the error of each model and its outputs."""
+    folder = tmp_path_factory.mktemp("files")
+    command = [sys.executable, str(PROGRAM), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = map(json.loads, done.stdout.splitlines())
+    return folder, {name: (error, outputs) for name, error, outputs in told}
+
+
+@pytest.mark.parametrize("name", models.MODELS)
+def test_onnx_runtime_gives_what_jax_gives(exported, name):
+    _, results = exported
+    error, outputs = results[name]
+    assert error == ""
+    assert outputs
+
+
+def _shapes(values):
+    return {
+        x.name: [d.dim_param or d.dim_value for d in x.type.tensor_type.shape.dim] for x in values
+    }
+
+
+def test_sizes_have_the_names_that_jax_has(exported):
+    folder, _ = exported
+    graph = onnx.load(folder / "sizes_by_name.onnx").graph
+    assert _shapes(graph.input) == {"x": ["2*b + 1", "n"]}
+    assert _shapes(graph.output) == {
+        "output_0": ["b*n"],
+        "output_1": ["n"],
+        "output_2": ["2*b + 1", "n"],
+    }
+
+
+def test_names_of_inputs_and_scopes_are_there(exported):
+    folder, _ = exported
+    file = onnx.load(folder / "gather_and_scatter.onnx")
+    assert list(_shapes(file.graph.input)) == ["x", "i"]
+    assert any(node.metadata_props for node in file.graph.node)
+    assert "tensorflow" not in {entry.key for entry in file.metadata_props}
+
+
+def _program(function, params, *specs):
+    (signature,) = signatures_of(function, params, specs)
+    return programs.program_of(signature, params, {"target": TARGETS["onnx"]})
+
+
+def test_parameters_are_constants_that_share_memory():
+    weights = np.ones((300, 2), np.float32)
+    program = _program(lambda p, x: x @ p["w"], {"w": weights}, "b, 300")
+    assert [x.name for x in program.main.inputs] == ["x"]
+    arrays = [node.attributes["value"] for node in program.main.nodes if node.op == "Const"]
+    (constant,) = (array for array in arrays if array.shape == weights.shape)
+    assert np.shares_memory(constant, weights)
+
+
+def test_keys_and_numbers_among_the_parameters():
+    params = {"key": jax.random.key(3), "scale": 2.0, "n": 3}
+
+    def function(p, x):
+        return x * p["scale"] + p["n"], jax.random.bits(p["key"], (2,))
+
+    program = _program(function, params, "b")
+    assert [x.dtype for x in program.main.outputs] == [np.float32, np.uint32]
+
+
+def test_a_graph_of_a_conversion():
+    conversion = own_graphs.conversion_of(
+        lambda x: jnp.tanh(x)[:, 0], target="onnx", polymorphic_shapes="b, _"
+    )
+    spec = jax.ShapeDtypeStruct((5, 3), jnp.float32)
+    trace, _ = conversion.trace((spec,), {}, own_graphs.described)
+    graph = own_graphs.graph_of(conversion, trace, ["x"])
+    first, *_, last = text_of(graph).splitlines()
+    assert first.endswith("(x : float32[b, 3])")
+    assert graph.outputs[0].shape == ("b",)
+    assert last.startswith("  return Identity")
+
+
+def test_what_the_target_does_not_take_is_refused():
+    with pytest.raises(jax2tf.UnsupportedPrimitiveError, match="the target 'onnx'"):
+        _program(lambda x: x + 1j, None, "b")
+
+
+def test_python_is_not_called():
+    def function(x):
+        return jax.pure_callback(np.sin, jax.ShapeDtypeStruct((3,), jnp.float32), x)
+
+    with pytest.raises(jax2tf.UnsupportedPrimitiveError, match="cannot call Python"):
+        _program(function, None, "3")
+
+
+def test_an_input_that_no_result_needs():
+    program = _program(lambda x, unused: x, None, "b", "b")
+    model = programs.proto_of(program, 21)
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    feed = {x.name: np.ones(3, np.float32) for x in session.get_inputs()}
+    np.testing.assert_array_equal(session.run(None, feed)[0], feed["x"])
