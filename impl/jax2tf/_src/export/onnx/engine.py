@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export import packages
 from jax2tf._src.export.job import Job, converting
 from jax2tf._src.export.onnx import pairs, recurrent, weights
@@ -75,13 +76,22 @@ def _without_log() -> Iterator[None]:
 
 
 def write(job: Job) -> int:
-    """Writes the file `job.target`; returns the number of ops."""
+    """Writes the file `job.target`; returns the number of ops.
+
+    Raises:
+      ExportError: the function has no results, or one file cannot hold the model.
+    """
     onnx = packages.import_package("onnx", "the format 'onnx'")
     packages.require(["onnx_ir"], "the format 'onnx'")
     # It imports onnx and onnx-ir.
     storage = importlib.import_module("jax2tf._src.export.onnx.storage")
     ours = _writer(job.options) == _OURS
     parts = _written(job) if ours else storage.Parts(_written_by_tf2onnx(job), {})
+    if not parts.proto.graph.output:
+        raise ExportError(
+            "jax2tf.export: the function returns no array, and ONNX Runtime loads no model without "
+            "outputs. What to do: return an array"
+        )
     kind = job.options.get("quantize")
     if kind is not None:
         weights.store(parts, kind)
