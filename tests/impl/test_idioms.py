@@ -35,6 +35,12 @@ def _layer_norm_by_root(x):
     return (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-5)
 
 
+def _guarded_layer_norm(x):
+    """As equinox.nn.LayerNorm computes it."""
+    variance = jnp.maximum(0.0, x.var(keepdims=True))
+    return (x - x.mean(keepdims=True)) * jax.lax.rsqrt(variance + 1e-5)
+
+
 def _flax_layer_norm(scale, expanded):
     """As flax.linen.LayerNorm and flax.nnx.LayerNorm compute it."""
 
@@ -80,6 +86,12 @@ FOUND = {
     ),
     "layer_norm of flax.nnx": (_flax_layer_norm(SCALE, lambda x: x.reshape(*x.shape, 1)), "Pow"),
     "layer_norm without scale": (_flax_layer_norm(None, lambda x: x[..., None]), "Pow"),
+    "layer_norm of equinox": (jax.vmap(_guarded_layer_norm), "Pow"),
+    "layer_norm of each row": (
+        lambda x: jax.vmap(jax.vmap(_guarded_layer_norm))(x[None])[0],
+        "Pow",
+    ),
+    "variance of each row": (jax.vmap(lambda x: x.var(keepdims=True)), "SquaredDifference"),
     "one_hot": (lambda x: jax.nn.one_hot(jnp.argmax(x, -1), 5), "OneHot"),
     "erf": (jax.lax.erf, "Erf"),
 }

@@ -132,3 +132,10 @@ def test_the_same_loop_gives_the_same_bytes(tmp_path):
         jax2tf.export(function, None, "s, 3", path, verify=False)
     first, second = (path.read_bytes() for path in paths)
     assert first == second
+
+
+@pytest.mark.parametrize("result", [(), {}, None])
+def test_a_function_without_results(tmp_path, result):
+    with pytest.raises(jax2tf.ExportError, match=r"returns no array, .* return an array"):
+        jax2tf.export(lambda x: result, None, "b, 3", tmp_path / "m.onnx")
+    assert not list(tmp_path.iterdir())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export import packages
 from jax2tf._src.export.job import Job, converting
 from jax2tf._src.export.onnx import pairs, weights
@@ -48,12 +49,21 @@ _PRECISION = {
 
 
 def write(job: Job) -> int:
-    """Writes the file `job.target`; returns the number of ops."""
+    """Writes the file `job.target`; returns the number of ops.
+
+    Raises:
+      ExportError: the function has no results, or one file cannot hold the model.
+    """
     onnx = packages.import_package("onnx", "the format 'onnx'")
     packages.require(["onnx_ir"], "the format 'onnx'")
     # It imports onnx and onnx-ir.
     storage = importlib.import_module("jax2tf._src.export.onnx.storage")
     parts = _written(job)
+    if not parts.proto.graph.output:
+        raise ExportError(
+            "jax2tf.export: the function returns no array, and ONNX Runtime loads no model without "
+            "outputs. What to do: return an array"
+        )
     kind = job.options.get("quantize")
     if kind is not None:
         weights.store(parts, kind)

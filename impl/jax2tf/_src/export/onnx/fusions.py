@@ -16,6 +16,7 @@ from jax2tf._src.export.onnx.editing import (
     become,
     constant,
     is_float32,
+    known,
     made_by,
     reader_of,
     scalar,
@@ -49,12 +50,12 @@ def _layer_norm(model: ir.Model, root: ir.Node) -> None:
     if epsilon is None or not is_float32(x) or not sizes or not sizes[-1]:
         return
     width = sizes[-1]
-    last, scale = _next(root, "Mul", width)
+    last, scale = _next(model, root, "Mul", width)
     if scale is None:
         scale = constant(model, f"ones({width})", np.ones(width, np.float32))
         become(root, "LayerNormalization", x, scale, axis=-1, epsilon=epsilon)
         return
-    last, offset = _next(last, "Add", width)
+    last, offset = _next(model, last, "Add", width)
     operands = [scale] if offset is None else [scale, offset]
     become(last, "LayerNormalization", x, *operands, axis=-1, epsilon=epsilon)
 
@@ -93,7 +94,7 @@ def _epsilon(centered: ir.Value | None, deviation: ir.Value | None) -> float | N
     return epsilon if reader_of(power.outputs[0]) is not None else None
 
 
-def _next(node: ir.Node, op: str, width: int) -> tuple[ir.Node, ir.Value | None]:
+def _next(model: ir.Model, node: ir.Node, op: str, width: int) -> tuple[ir.Node, ir.Value | None]:
     """The node that alone reads a result, if it is this op with a row of numbers, and the row."""
     reader = reader_of(node.outputs[0])
     if reader is None or (reader.domain, reader.op_type) != ("", op):
@@ -101,8 +102,15 @@ def _next(node: ir.Node, op: str, width: int) -> tuple[ir.Node, ir.Value | None]
     if reader.graph is not node.graph:
         return node, None
     (row,) = (x for x in reader.inputs if x is not node.outputs[0])
-    is_row = sizes_of(row) == [width] and is_float32(row)
-    return (reader, row) if is_row else (node, None)
+    sizes, array = sizes_of(row), known(row)
+    if not is_float32(row) or not sizes or sizes != [1] * (len(sizes) - 1) + [width]:
+        return node, None
+    if len(sizes) > 1:
+        if array is None or len(sizes) > len(sizes_of(node.inputs[0]) or ()):
+            return node, None
+        assert row is not None
+        row = constant(model, f"{row.name}[{width}]", array.reshape(-1))
+    return reader, row
 
 
 # --- gelu -----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import numpy as np
+from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.passes.idioms.view import Frame, Path, Value, find
@@ -101,7 +102,14 @@ def _matched(pattern: Pattern, sought: Value, found: Path, known: Match) -> Matc
         return known if value.aval.shape == () else None
     if sought in known.values:
         return known if known.values[sought] == value else None
+    filler = _filler(sought)
+    if filler is not None and pattern.is_exact and value.eqn is not None:
+        is_same = _same_number(filler, _filler(value)) and _same_aval(sought.aval, value.aval)
+        covered = known.covered.union(found.passed)
+        return dataclasses.replace(known, covered=covered) if is_same else None
     with_value = dataclasses.replace(known, values={**known.values, sought: value})
+    if filler is not None and _filler(value) is not None:
+        return with_value
     if sought.eqn is None:
         assert isinstance(sought.atom, jex_core.Var)
         return _bound(pattern, sought.atom, found, with_value)
@@ -109,6 +117,14 @@ def _matched(pattern: Pattern, sought: Value, found: Path, known: Match) -> Matc
         return None
     covered = known.covered.union(found.passed)
     return _with_operands(pattern, sought, value, dataclasses.replace(with_value, covered=covered))
+
+
+def _filler(value: Value) -> np.ndarray | None:
+    """The number that all elements of a broadcast are, which jax.vmap makes in several steps."""
+    while value.eqn is not None and value.eqn.primitive is lax.broadcast_in_dim_p:
+        value = find(value.eqn.invars[0], value.frame).value
+    is_number = value.literal is not None and not value.literal.shape
+    return value.literal if is_number else None
 
 
 def _bound(pattern: Pattern, var: jex_core.Var, found: Path, known: Match) -> Match | None:

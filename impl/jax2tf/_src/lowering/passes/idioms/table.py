@@ -223,6 +223,12 @@ def _standardized_by_root(x: jax.Array, *, epsilon: ArrayLike) -> jax.Array:
     return (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + epsilon)
 
 
+def _standardized_by_guarded(x: jax.Array, *, epsilon: ArrayLike) -> jax.Array:
+    """Writes a layer norm as equinox does, which keeps a variance from being negative."""
+    variance = jnp.maximum(0.0, x.var(-1, keepdims=True))
+    return (x - x.mean(-1, keepdims=True)) * lax.rsqrt(variance + epsilon)
+
+
 def _flax_layer_norm(
     x: jax.Array, *scale: jax.Array, epsilon: ArrayLike, expanded: Callable[[jax.Array], jax.Array]
 ) -> jax.Array:
@@ -335,7 +341,7 @@ IDIOMS: tuple[Idiom, ...] = (
     *_by_axis("variance", jnp.var, _variance),
     *(
         Idiom("layer_norm", function, _layer_norm, numbers=("epsilon",))
-        for function in (_standardized, _standardized_by_root)
+        for function in (_standardized, _standardized_by_root, _standardized_by_guarded)
     ),
     *(
         Idiom(
