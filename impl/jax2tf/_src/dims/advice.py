@@ -39,8 +39,6 @@ _TOO_SHORT = re.compile(
 _INDEXED = re.compile(r"(slice|list|tuple) indices must be integers|only integers, slices \(`:`\)")
 # jnp.pad(mode="wrap") divides the width of the padding by the size.
 _REMAINDER = re.compile(r"comparison 'mod\((?P<number>\d+), (?P<size>.+)\)' > '0' is inconclusive")
-# Its message if it divides a second width, which the message does not name.
-_REPEATED = "unsupported operand type(s) for *: 'DynamicJaxprTracer' and 'list'"
 # A constraint that a variable, or a multiple of one, is divisible by a number.
 _MULTIPLE = re.compile(r"mod\(((?:\d+\*)?([a-zA-Z_]\w*)), (\d+)\) == 0")
 _CALL = re.compile(r"\b(min|max|mod)\(")
@@ -148,12 +146,15 @@ def _with_remainders(
 ) -> tuple[tuple[str, ...], Exception | None]:
     """Adds that numbers are smaller than sizes that divide them; returns the error that is left.
 
-    JAX does not conclude that from `w >= 6`.
+    JAX does not conclude that from `w >= 6`. A padding on two sides divides a second number by the
+    same size. The error about it names no number: jnp.pad multiplies a list by what is no int. Its
+    words differ where a library gives JAX's arrays operators for lists, as tf_substrates does.
     """
     size = ""
     for _ in range(_MOST_TRACES):
         found = _REMAINDER.search(str(error))
-        if found is None and not (size and _REPEATED in str(error)):
+        is_second = size and error is not None and not _COMPARED.search(str(error))
+        if found is None and not is_second:
             break
         size = found["size"] if found else size
         for number in [found["number"]] if found else range(1, _MOST_TRACES):
