@@ -61,6 +61,9 @@ def _comparisons(harness) -> list[str]:
 def test_the_ops_and_their_attributes_are_the_same(part):
     every = []
     for harness in harnesses(STEP)[part::PARTS]:
+        # Engines run on one device; advice on open sizes of several takes JAX minutes.
+        if harness.family == "sharding":
+            continue
         found = _comparisons(harness)
         different = [text for text in found if text not in (SAME, FEWER)]
         if harness.name in OTHERWISE:
