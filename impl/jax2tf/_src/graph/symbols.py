@@ -175,12 +175,6 @@ class Symbol:
         return raw.LogicalNot(x=self) if self.dtype.is_bool else raw.Invert(x=self)
 
 
-def operations_of(maker: Maker) -> list[PyTree]:
-    """The ops of a graph under construction."""
-    results = [node.outputs[0] for node in maker.nodes if node.outputs]
-    return [Symbol(x, maker).op for x in (*maker.inputs, *results)]
-
-
 def _operator(op: str, *, swapped: bool = False, of_bools: str = "") -> PyTree:
     """An operator of Python: `of_bools` is its op for bools."""
 

@@ -7,13 +7,13 @@ function is around a graph of our own, XLA does not compile it, and its ops have
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 
 from jax2tf._src import compat
-from jax2tf._src.graph import symbols
 from jax2tf._src.graph.make import is_making, scoped_in
+from jax2tf._src.graph.symbols import Symbol
 from jax2tf._src.ops import writing
 from jax2tf._src.util.tensors import Graph, Operation
+from jax2tf._src.util.typing import PyTree
 
 
 def in_compiled_function() -> bool:
@@ -53,6 +53,10 @@ def without_order_of_effects(graph: Graph) -> contextlib.AbstractContextManager[
     return compat.graphs.without_order_of_effects(graph)
 
 
-def operations_of(graph: Graph) -> Sequence[Operation]:
+def operations_of(graph: Graph) -> list[Operation]:
     """The ops of a graph so far."""
-    return symbols.operations_of(graph) if is_making() else graph.get_operations()
+    if not is_making():
+        return list(graph.get_operations())
+    results = [node.outputs[0] for node in graph.nodes if node.outputs]
+    operations: list[PyTree] = [Symbol(x, graph).op for x in (*graph.inputs, *results)]
+    return operations
