@@ -8,6 +8,7 @@ import pytest
 from jax import lax
 
 import jax2tf
+from jax2tf._src.export.onnx import functions
 
 PARAMS = {"w": np.arange(20, dtype=np.float32).reshape(4, 5)}
 
@@ -46,6 +47,21 @@ def test_names_and_sizes_are_the_users(tmp_path):
     assert {e.key: e.value for e in tanh.metadata_props} == {"jax_scope": "Block/Dense_0"}
     names = [node.name for node in written.graph.node]
     assert len(set(names)) == len(names)
+
+
+def test_sizes_that_the_graph_tells_need_no_second_trace(tmp_path, monkeypatch):
+    monkeypatch.setattr(functions, "_result_shapes", lambda *_: pytest.fail("it was traced again"))
+    _, written = exported(tmp_path / "m.onnx")
+    assert described(written.graph.output)["y"] == ["b", "5*n"]
+
+
+def test_sizes_after_a_loop_have_names(tmp_path):
+    def function(x):
+        return lax.map(lambda row: jnp.cumsum(row) * 2.0, x), jnp.concatenate([x, x])
+
+    jax2tf.export(function, None, "b, 3", tmp_path / "m.onnx")
+    outputs = onnx.load(tmp_path / "m.onnx").graph.output
+    assert [*described(outputs).values()] == [["b", 3], ["2*b", 3]]
 
 
 def test_the_same_function_is_the_same_file(tmp_path):

@@ -19,7 +19,8 @@ from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.graph import make
 from jax2tf._src.graph.graph import Graph, Node, Size, Tensor
 from jax2tf._src.graph.inlining import replace
-from jax2tf._src.graph.symbols import Symbol, SymbolShape
+from jax2tf._src.graph.symbol_shapes import SymbolShape
+from jax2tf._src.graph.symbols import Symbol
 from jax2tf._src.lowering import pipeline
 from jax2tf._src.lowering.passes import value_checks as checks
 from jax2tf._src.targets import by_name

@@ -12,7 +12,6 @@ import tensorflow as tf
 from jax2tf._src.api.shape_evaluation import eval_polymorphic_shape
 from jax2tf._src.export.onnx import storage, writer
 from jax2tf._src.graph.from_tensorflow import Shape, program_of
-from jax2tf._src.graph.graph import Program
 from jax2tf._src.util.option_checks import shown
 from jax2tf._src.util.typing import PyTree
 
@@ -70,27 +69,41 @@ def parts_of(concrete: PyTree, signature: Signature, params: PyTree, opset: int)
     for tensor in program.main.inputs:
         spec = specs[tensor.name.lower()]
         tensor.name, tensor.shape = spec.name, spec.shape
-    _name_sizes(program, signature, params)
-    parts = storage.parts_of(writer.model_of(program, opset))
+    model = writer.model_of(program, opset)
+    _name_sizes(model, signature, params)
+    parts = storage.parts_of(model)
     storage.check(parts)
     return parts
 
 
-def _name_sizes(program: Program, signature: Signature, params: PyTree) -> None:
-    """Gives the open sizes of the outputs the names that JAX has for them."""
-    if not any(isinstance(size, str) for spec in signature.inputs for size in spec.shape):
+def _name_sizes(model: ir.Model, signature: Signature, params: PyTree) -> None:
+    """Gives outputs the names of sizes that JAX has, where the graph does not tell a name."""
+    is_open = any(isinstance(size, str) for spec in signature.inputs for size in spec.shape)
+    unnamed = [x for x in model.graph.outputs if not _has_names(x)]
+    if not is_open or not unnamed:
         return
+    # JAX traces the function once more.
     shapes = _result_shapes(signature, params)
-    for name, tensor in zip(program.output_names, program.main.outputs, strict=True):
-        shape = shapes[name]
-        if tensor.shape is not None and len(tensor.shape) == len(shape):
-            tensor.shape = tuple(
-                named if size is None else size
-                for size, named in zip(tensor.shape, shape, strict=True)
-            )
+    for output in unnamed:
+        shape = shapes[output.name or ""]
+        known: PyTree = output.shape or [None] * len(shape)
+        output.shape = ir.Shape(
+            [size if _is_known(size) else name for size, name in zip(known, shape, strict=True)]
+        )
 
 
-def _result_shapes(signature: Signature, params: PyTree) -> dict[str, list[str]]:
+def _has_names(output: ir.Value) -> bool:
+    return output.shape is not None and all(map(_is_known, output.shape))
+
+
+def _is_known(size: PyTree) -> bool:
+    return size is not None and size != _UNKNOWN
+
+
+_UNKNOWN = ir.SymbolicDim(None)
+
+
+def _result_shapes(signature: Signature, params: PyTree) -> dict[str, list[int | str]]:
     """The sizes of each result, by its name, as JAX writes them."""
 
     def function(params: PyTree, *leaves: PyTree) -> PyTree:
@@ -104,5 +117,8 @@ def _result_shapes(signature: Signature, params: PyTree) -> dict[str, list[str]]
     )
     leaves = [tf.TensorSpec(spec.spec.shape, spec.spec.dtype) for spec in signature.inputs]
     structs, _ = shapes_of(() if params is None else params, *leaves)
-    sizes = [list(map(str, leaf.shape)) for leaf in jax.tree.leaves(structs)]
+    sizes = [
+        [d if isinstance(d, int) else str(d) for d in leaf.shape]
+        for leaf in jax.tree.leaves(structs)
+    ]
     return dict(zip(signature.output_names(structs), sizes, strict=True))

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from jax2tf._src.graph.ops.operands import as_tensor, integers
-from jax2tf._src.graph.symbols import Symbol, SymbolShape, as_array, converted, raw
+from jax2tf._src.graph.symbol_shapes import SymbolShape
+from jax2tf._src.graph.symbols import Symbol, as_array, converted, raw
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.dtypes import float32, int32
 from jax2tf._src.util.typing import PyTree

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jax2tf._src.graph.symbols import Symbol, SymbolShape, converted
+from jax2tf._src.graph.symbol_shapes import SymbolShape
+from jax2tf._src.graph.symbols import Symbol, converted
 from jax2tf._src.util.dtypes import DType, int32
 from jax2tf._src.util.typing import PyTree
 
