@@ -100,6 +100,12 @@ def _cast(node: Node, x: np.ndarray) -> np.ndarray | None:
     return x.astype(dtype) if is_exact else None
 
 
+def _bitcast(node: Node, x: np.ndarray) -> np.ndarray | None:
+    dtype = node.outputs[0].dtype
+    assert dtype is not None
+    return x.view(dtype) if x.dtype.itemsize == dtype.itemsize else None
+
+
 def _squeeze(node: Node, x: np.ndarray) -> np.ndarray:
     axes = node.attributes.get("squeeze_dims") or None
     return np.squeeze(x, None if axes is None else tuple(axes))
@@ -140,6 +146,7 @@ def _moved(function: Callable[..., PyTree]) -> Compute:
 
 
 _MOVES: Mapping[str, Compute] = {
+    "Bitcast": _bitcast,
     "BroadcastTo": _moved(np.broadcast_to),
     "Cast": _cast,
     "ConcatV2": lambda node, *xs: np.concatenate(xs[:-1], int(xs[-1])),
