@@ -154,13 +154,18 @@ def test_unstacked_by_slices(axis, dtype):
             np.testing.assert_array_equal(np.asarray(given), wanted, strict=True)
 
 
-@pytest.mark.parametrize(("enable_xla", "dtype"), [(True, tf.bool), (False, tf.int32)])
-def test_truth_values_are_padded_in_a_dtype_that_every_engine_takes(enable_xla, dtype):
+NO_PAD_OF_BOOL = jax2tf.Target("few", lacks={"PadV2": ("bool",)})
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype"), [("xla", tf.bool), ("tensorflow", tf.bool), (NO_PAD_OF_BOOL, tf.int32)]
+)
+def test_truth_values_are_padded_in_a_dtype_that_the_engine_takes(target, dtype):
     def padded(x):
         return lax.pad(x, True, [(1, 0, 0), (0, 2, 0)])
 
     x = np.array([[True, False], [False, False]])
-    converted = jax2tf.convert(padded, with_gradient=False, enable_xla=enable_xla)
+    converted = jax2tf.convert(padded, with_gradient=False, target=target)
     graph = tf.function(converted, autograph=False).get_concrete_function(tf.constant(x))
     np.testing.assert_array_equal(graph(tf.constant(x)), padded(x), strict=True)
     operations = graph.graph.get_operations()

@@ -92,3 +92,11 @@ def test_shapes_that_tensorflow_left_out_are_found():
             result.shape = None if node.op != "Const" else result.shape
     simplify(graph)
     assert graph.outputs[0].shape == (2, 5)
+
+
+def test_the_bits_of_a_constant_are_a_constant():
+    bits = tf.constant([1.5, -0.0], tf.float16)
+    graph = simplified(lambda n: n + tf.cast(tf.bitcast(bits, tf.uint16), tf.int32), N)
+    assert ops(graph) == ["AddV2"]
+    (node,) = [node for node in graph.nodes if node.op != "Const"]
+    np.testing.assert_array_equal(node.inputs[1].value, [0x3E00, 0x8000])

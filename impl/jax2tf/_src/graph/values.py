@@ -182,10 +182,17 @@ def _cast(node: Node, x: np.ndarray) -> np.ndarray | None:
     return x.astype(dtype) if is_exact else None
 
 
+def _bitcast(node: Node, x: np.ndarray) -> np.ndarray | None:
+    dtype = node.outputs[0].dtype
+    assert dtype is not None
+    return x.view(dtype) if x.dtype.itemsize == dtype.itemsize else None
+
+
 # NumPy rounds each of these as every engine does.
 _ELEMENTWISE: Mapping[str, Op] = {
     "Abs": _each(np.abs),
     "AddV2": _each(np.add, dimensions.add),
+    "Bitcast": Op(_bitcast, None),
     "Cast": Op(_cast, lambda node, x: x),
     "Equal": _each(np.equal),
     "FloorDiv": _each(None, _floor),
