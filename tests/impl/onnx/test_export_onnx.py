@@ -106,6 +106,18 @@ def test_vmapped_norms_of_an_open_batch_are_no_nan(tmp_path):
     jax2tf.export(function, None, "b, 8", tmp_path / "m.onnx")
 
 
+def test_dense_layers_in_four_bits(tmp_path):
+    params = {"w": np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32)}
+
+    def function(params, x):
+        return jnp.tanh(x @ params["w"] + params["w"][0])
+
+    report = jax2tf.export(function, params, "b, 64", tmp_path / "m.onnx", quantize="int4")
+    assert report.verified
+    ops = [node.op_type for node in onnx.load(tmp_path / "m.onnx").graph.node]
+    assert ops == ["MatMulNBits", "Add", "Tanh"]
+
+
 KERNEL = np.random.default_rng(0).normal(size=(3, 3, 4, 4)).astype(np.float32)
 
 

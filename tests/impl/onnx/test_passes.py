@@ -138,6 +138,30 @@ CASES = {
         ["Erf"],
         ["Gelu"],
     ),
+    "a dense layer": (
+        lambda x: tf.nn.relu(x[:, 0] @ MATRIX + OFFSET),
+        rows,
+        ["Gemm"],
+        ["MatMul", "Add"],
+    ),
+    "a dense layer in a loop": (
+        in_a_loop(lambda x: tf.tanh(x[:, 0] @ MATRIX + OFFSET)[:, None] + x),
+        rows,
+        ["Gemm"],
+        ["MatMul"],
+    ),
+    "a product and a column": (
+        lambda x: x[:, 0] @ MATRIX + OFFSET[:1],
+        rows,
+        ["MatMul", "Add"],
+        ["Gemm"],
+    ),
+    "a product that two read": (
+        lambda x: [tf.exp(y := x[:, 0] @ MATRIX), y + OFFSET],
+        rows,
+        ["MatMul", "Add"],
+        ["Gemm"],
+    ),
     "heads": (heads, rows, ["Reshape"], []),
     "bias of a convolution": (lambda x: conv(x) + OFFSET, images, ["Conv"], []),
     "norm of a batch": (
@@ -206,7 +230,9 @@ CASES = {
 # Others are not fused by ONNX Runtime without the passes, and round elsewhere.
 EXACT = frozenset(
     {
-        *("norm", "norm of another axis", "gelu by erf", "gelu with another number", "heads"),
+        *("norm", "norm of another axis", "a dense layer", "a dense layer in a loop"),
+        *("a product and a column", "a product that two read"),
+        *("gelu by erf", "gelu with another number", "heads"),
         *("bias of a convolution", "a sum of other sizes", "bias of a transposed convolution"),
         *("Reshape of Reshape", "Reshape to the same", "Squeeze of ExpandDims"),
         "Squeeze of another axis",

@@ -11,6 +11,7 @@ import numpy as np
 import onnx_ir as ir
 
 from jax2tf._src.export.onnx.editing import (
+    become,
     constant,
     is_float32,
     known,
@@ -31,6 +32,7 @@ def merge(model: ir.Model) -> None:
                     pass
             elif node.op_type == "Add":
                 _move_before_reshape(model, node)
+                _merge_product(node)
 
 
 def _takes_next(model: ir.Model, node: ir.Node) -> bool:
@@ -131,3 +133,18 @@ def _move_before_reshape(model: ir.Model, node: ir.Node) -> None:
         node.replace_input_with(1, shape)
         node.graph.remove(reshape, safe=True)
         return
+
+
+def _merge_product(node: ir.Node) -> None:
+    """Makes a sum of a product of matrices and a row one op, as ONNX Runtime does."""
+    for total, row in (tuple(node.inputs), tuple(reversed(node.inputs))):
+        product = made_by(total, "MatMul")
+        if product is None or product.graph is not node.graph or not is_float32(total):
+            continue
+        x, y = product.inputs
+        left, right = sizes_of(x), sizes_of(y)
+        if not left or not right or len(left) != 2 or len(right) != 2 or not right[0]:
+            continue
+        if reader_of(product.outputs[0]) is node and right[1] and sizes_of(row) == right[1:]:
+            become(node, "Gemm", x, y, row)
+            return

@@ -77,6 +77,9 @@ class _Graph:
 
     def store(self) -> None:
         """Stores each weight once, in a form that all its readers accept."""
+        if self._kind == "int4":
+            for graph in graphs(self._graph):
+                self._split_products(graph)
         readers = self._readers()
         results = {value.name for graph in graphs(self._graph) for value in graph.output}
         for graph in list(graphs(self._graph)):
@@ -159,6 +162,17 @@ class _Graph:
             node.attribute.extend(
                 self._onnx.helper.make_attribute(key, value) for key, value in attributes.items()
             )
+
+    def _split_products(self, graph: onnx.GraphProto) -> None:
+        """Makes each Gemm of our writer a MatMul and an Add: MatMulNBits has no bias everywhere."""
+        for i, node in reversed(list(enumerate(graph.node))):
+            if node.op_type == "Gemm":
+                *operands, bias = node.input
+                product = f"{node.output[0]}/product"
+                inner = self._onnx.helper.make_node("MatMul", operands, [product], product)
+                node.op_type = "Add"
+                node.input[:] = [product, bias]
+                graph.node.insert(i, inner)
 
     def _add(
         self, graph: onnx.GraphProto, name: str, arrays: Mapping[str, np.ndarray]
