@@ -17,6 +17,7 @@ import pytest
 import jax2tf
 from jax2tf._src.api import own_graphs
 from jax2tf._src.export.onnx import own_graphs as programs
+from jax2tf._src.export.onnx import storage
 from jax2tf._src.export.signatures import signatures_of
 from jax2tf._src.graph.text import text_of
 from jax2tf._src.targets.by_name import TARGETS
@@ -119,11 +120,9 @@ def test_python_is_not_called():
         _program(function, None, "3")
 
 
-def test_an_input_that_no_result_needs():
+def test_an_input_that_no_result_needs(tmp_path):
     program = _program(lambda x, unused: x, None, "b", "b")
-    model = programs.proto_of(program, 21)
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
+    storage.write(programs.parts_of(program, 21), tmp_path / "m.onnx", None)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
     feed = {x.name: np.ones(3, np.float32) for x in session.get_inputs()}
     np.testing.assert_array_equal(session.run(None, feed)[0], feed["x"])
