@@ -126,3 +126,14 @@ def test_an_input_that_no_result_needs(tmp_path):
     session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
     feed = {x.name: np.ones(3, np.float32) for x in session.get_inputs()}
     np.testing.assert_array_equal(session.run(None, feed)[0], feed["x"])
+
+
+def test_log1p_keeps_the_sign_of_a_zero(tmp_path):
+    """A loop that divides by it, as draws of jax.random.binomial do, ends only so."""
+    program = _program(jnp.log1p, None, "b")
+    storage.write(programs.parts_of(program, 21), tmp_path / "m.onnx", None)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    x = np.array([-0.0, 0.0, -1.0, np.nan, np.inf, 0.5], np.float32)
+    (y,) = session.run(None, {session.get_inputs()[0].name: x})
+    np.testing.assert_allclose(y, np.log1p(x), rtol=1e-6)
+    np.testing.assert_array_equal(np.signbit(y[:2]), [True, False])

@@ -45,8 +45,9 @@ def _log1p(x: Tensor) -> Tensor:
     for coefficient in _LOG1P[1:]:
         polynomial = polynomial * near + coefficient
     near += ops.square(near) * (near * polynomial - 0.5)
-    is_near = ops.logical_and(ops.less(least, x), x < largest)
-    return ops.where(is_near, near, ops.log(1 + x))
+    is_far = ops.logical_or(ops.greater_equal(least, x), x >= largest)
+    # ONNX Runtime keeps the sign of a zero only on the side of the false condition.
+    return ops.where(is_far, ops.log(1 + x), near)
 
 
 def _tan(x: Tensor) -> Tensor:
