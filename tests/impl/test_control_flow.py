@@ -300,18 +300,6 @@ def test_xla_keeps_what_a_step_moves():
     assert not op_types(graph)["Minimum"]
 
 
-def test_a_mapped_loop_chooses_by_no_product():
-    def loop(x):
-        return lax.while_loop(lambda c: c[0] > 1, lambda c: (1 / c[1], c[1] + x), (jnp.inf, x))
-
-    converted = jax2tf.convert(jax.vmap(loop), target="onnx", with_gradient=False)
-    graph = tf.function(converted, autograph=False).get_concrete_function(tf.ones([3]))
-    functions = graph.graph.as_graph_def().library.function
-    ops = [node.op for function in functions for node in function.node_def]
-    # Each choice among floats is by an IsNan, which the converter knows for a choice.
-    assert ops.count("IsNan") == 2
-
-
 def _sum_of_a_product(c):
     return c + c * 1
 

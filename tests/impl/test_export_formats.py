@@ -21,27 +21,6 @@ def test_what_stands_in_a_package_s_place_is_no_package(broken, monkeypatch):
         packages.require(["onnx"], "writing it")
 
 
-def test_inputs_of_onnx_get_their_names_in_branches_too():
-    def node(*inputs, attributes=()):
-        return types.SimpleNamespace(input=list(inputs), attribute=attributes)
-
-    def graph(*nodes, names=()):
-        inputs = [types.SimpleNamespace(name=name) for name in names]
-        return types.SimpleNamespace(node=nodes, input=inputs)
-
-    branch, case = (graph(node(name, "c")) for name in ("image", "scale"))
-    attribute = types.SimpleNamespace(g=branch, graphs=[case])
-    whole = graph(node("image", "b", attributes=[attribute]), names=("image", "scale"))
-    inputs = [types.SimpleNamespace(name=name) for name in ("Image", "Scale")]
-    formats.onnx._rename_inputs(whole, types.SimpleNamespace(inputs=inputs))
-    assert [value.name for value in whole.input] == ["Image", "Scale"]
-    assert [g.node[0].input for g in (whole, branch, case)] == [
-        ["Image", "b"],
-        ["Image", "c"],
-        ["Scale", "c"],
-    ]
-
-
 def test_what_node_js_is_asked_and_answers(tmp_path, monkeypatch):
     """A program in Node.js's place doubles what it is given, and refuses what has no elements."""
     node = tmp_path / "node"
