@@ -21,10 +21,17 @@ def known(value: ir.Value | None) -> np.ndarray | None:
     return value.const_value.numpy()
 
 
-def scalar(value: ir.Value | None) -> float | None:
-    """The number that an initialiser of one element holds; None for other values."""
+def scalar(value: ir.Value | None, beside: ir.Value | None = None) -> float | None:
+    """The number that an initialiser of one element holds; None for other values.
+
+    Args:
+      value: the initialiser.
+      beside: the other operand; a number that would give it more dimensions is none.
+    """
     array = known(value)
-    return float(array.reshape(())) if array is not None and array.size == 1 else None
+    if array is None or array.size != 1 or array.ndim > (rank_of(beside) or 0):
+        return None
+    return float(array.reshape(()))
 
 
 def axes_of(node: ir.Node) -> list[int] | None:

@@ -88,9 +88,9 @@ def _epsilon(centered: ir.Value | None, deviation: ir.Value | None) -> float | N
     if sum_ is None or reader_of(sum_.outputs[0]) is None:
         return None
     power = made_by(_mean_of(sum_.inputs[0]), "Pow")
-    if power is None or power.inputs[0] is not centered or scalar(power.inputs[1]) != 2.0:
+    if power is None or power.inputs[0] is not centered or scalar(power.inputs[1], centered) != 2.0:
         return None
-    epsilon = scalar(sum_.inputs[1])
+    epsilon = scalar(sum_.inputs[1], sum_.inputs[0])
     return epsilon if reader_of(power.outputs[0]) is not None else None
 
 
@@ -136,7 +136,7 @@ def _with(value: ir.Value | None, op: str, number: float) -> ir.Value | None:
     if node is None or reader_of(node.outputs[0]) is None:
         return None
     for x, y in (node.inputs, reversed(node.inputs)):
-        given = scalar(y)
+        given = scalar(y, x)
         if given is not None and np.float32(given) == np.float32(number):
             return x
     return None
@@ -159,5 +159,5 @@ def _of_tanh(value: ir.Value, x: ir.Value) -> bool:
     for first, second in (total.inputs, reversed(total.inputs)):
         power = made_by(_with(second, "Mul", 0.044715), "Pow")
         if first is x and power is not None and reader_of(power.outputs[0]) is not None:
-            return power.inputs[0] is x and scalar(power.inputs[1]) == 3.0
+            return power.inputs[0] is x and scalar(power.inputs[1], x) == 3.0
     return False

@@ -35,6 +35,8 @@ def obstacle(target: Path) -> str:
     model = target.with_suffix("")
     if model.is_file() and reads_data(model):
         return ""
+    if target.is_file() and _loaded(target).graph.output:  # a model that has such a name
+        return ""
     return f"it belongs to no model: no {model.name} beside it names it"
 
 

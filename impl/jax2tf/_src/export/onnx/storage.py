@@ -45,7 +45,7 @@ class Parts:
 
     def tensor(self, name: str, array: np.ndarray) -> onnx.TensorProto:
         """A tensor for an array that becomes a part of the model."""
-        if array.nbytes < _LARGE:
+        if array.nbytes < _LARGE or _is_packed(ir.DataType.from_numpy(array.dtype)):
             return onnx.numpy_helper.from_array(array, name)
         self.arrays[name] = array
         return onnx.TensorProto(
@@ -61,7 +61,7 @@ def parts_of(model: ir.Model) -> Parts:
     for name, value in model.graph.initializers.items():
         tensor = value.const_value
         assert tensor is not None
-        if tensor.nbytes >= _LARGE:
+        if tensor.nbytes >= _LARGE and not _is_packed(tensor.dtype):
             arrays[name] = tensor.numpy()
             value.const_value = ir.ExternalTensor(
                 "", None, None, tensor.dtype, shape=ir.Shape(tensor.shape.numpy()), name=name
@@ -72,6 +72,11 @@ def parts_of(model: ir.Model) -> Parts:
             tensor.ClearField("data_location")
             tensor.ClearField("external_data")
     return Parts(proto, arrays)
+
+
+def _is_packed(dtype: ir.DataType) -> bool:
+    """Whether ONNX stores several elements in a byte, where NumPy takes a byte for each."""
+    return dtype.bitwidth < 8
 
 
 def check(parts: Parts) -> None:
@@ -94,8 +99,8 @@ def write(parts: Parts, target: Path, external: bool | None) -> None:
     Args:
       parts: the model, which loses its large initialisers.
       target: the file; a file of the arrays stands beside it.
-      external: whether the arrays stand in a file of their own. None lets them where one file
-        cannot hold them.
+      external: whether the large arrays, if there are any, stand in a file of their own. None lets
+        them where one file cannot hold them.
 
     Raises:
       ExportError: one file cannot hold them, and `external` is False.
@@ -107,7 +112,7 @@ def write(parts: Parts, target: Path, external: bool | None) -> None:
             "than 2 GB. What to do: leave external_data=False out, so that the parameters stand "
             f"in {data_beside(target).name} beside the file"
         )
-    if external or size >= _MAX_FILE:
+    if parts.arrays and (external or size >= _MAX_FILE):
         _write_beside(parts, target)
     else:
         _write_whole(parts, target)

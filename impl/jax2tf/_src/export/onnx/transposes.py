@@ -104,7 +104,8 @@ def _groups(graph: ir.Graph | ir.Function) -> list[_Group]:
                 new = [n for n in touching[value] if n not in seen and ranks[n] == rank]
                 seen.update(new)
                 members += new
-        groups.append(_Group(rank, dict.fromkeys(n for n in ranks if n in set(members))))
+        chosen = set(members)
+        groups.append(_Group(rank, dict.fromkeys(n for n in ranks if n in chosen), of_values))
     return groups
 
 
@@ -173,10 +174,12 @@ class _Group:
     Attributes:
       rank: the rank of their operands.
       nodes: the nodes in their order.
+      of_values: the ranks of values for which the model has no shape.
     """
 
     rank: int
     nodes: dict[ir.Node, None]
+    of_values: Mapping[ir.Value, int]
 
     def saves(self) -> bool:
         """Whether there are no more Transposes if the group has its channels first."""
@@ -216,7 +219,7 @@ class _Group:
     def _operands(self, node: ir.Node) -> Iterator[ir.Value]:
         """The computed operands that come from outside of the group."""
         for x in node.inputs:
-            if x is None or known(x) is not None or rank_of(x) == 0:
+            if x is None or known(x) is not None or _rank_of(x, self.of_values) == 0:
                 continue
             maker = x.producer()
             if maker not in self.nodes or x not in _results(maker):
@@ -247,7 +250,8 @@ class _Group:
             assert maker is not None
             return maker.inputs[0]
         if x not in made:
-            after = _transpose(x, _to_first(self.rank), "F")
+            # Graphs inside of this one, and beside it, may read the same array.
+            after = _transpose(x, _to_first(self.rank), f"F:{node.outputs[0].name}")
             assert node.graph is not None
             node.graph.insert_before(node, after)
             made[x] = after.outputs[0]

@@ -53,6 +53,10 @@ def _elements(x: Tensor) -> np.ndarray | None:
     return np.full([size for size in x.shape if isinstance(size, int)], None, object)
 
 
+# Integers of fewer bytes do not hold every size.
+_BYTES_OF_SIZES = 4
+
+
 def _kept(result: PyTree, dtype: np.dtype) -> np.ndarray | None:
     """The result; None if no element is known, or if the dtype cannot hold one of them."""
     if result is None:
@@ -60,6 +64,10 @@ def _kept(result: PyTree, dtype: np.dtype) -> np.ndarray | None:
     elements = np.empty(np.shape(result), object)
     elements[...] = result
     limits = np.iinfo(dtype)
+    if dtype.itemsize < _BYTES_OF_SIZES:  # a size that has a name may wrap around
+        for place in np.ndindex(elements.shape):
+            if not isinstance(elements[place], int):
+                elements[place] = None
     numbers = [x for x in elements.ravel() if isinstance(x, int)]
     is_held = all(limits.min <= x <= limits.max for x in numbers)
     is_known = any(x is not None for x in elements.ravel()) or not elements.size
