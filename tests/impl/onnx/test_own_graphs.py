@@ -137,3 +137,86 @@ def test_log1p_keeps_the_sign_of_a_zero(tmp_path):
     (y,) = session.run(None, {session.get_inputs()[0].name: x})
     np.testing.assert_allclose(y, np.log1p(x), rtol=1e-6)
     np.testing.assert_array_equal(np.signbit(y[:2]), [True, False])
+
+
+def run_once(tmp_path, function, *args, **options):
+    """The result of an exported function in ONNX Runtime, and JAX's."""
+    specs = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in args]
+    jax2tf.export(function, None, specs, tmp_path / "m.onnx", verify=False, **options)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    feed = {taken.name: x for taken, x in zip(session.get_inputs(), args, strict=True)}
+    return session.run(None, feed), jax.tree.leaves(function(*map(jnp.asarray, args)))
+
+
+def convolved(x, kernel):
+    numbers = ("NHWC", "HWIO", "NHWC")
+    return jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=numbers)
+
+
+KERNEL = np.random.default_rng(0).standard_normal((3, 3, 3, 3)).astype(np.float32) / 5
+HALF = np.full((1, 1, 1), 0.5, np.float32)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        # A loop and the graph around it both read x with the channels first.
+        lambda x: jax.lax.fori_loop(
+            0,
+            3,
+            lambda i, c: convolved(convolved(c, KERNEL) + x, KERNEL),
+            convolved(convolved(x, KERNEL) + x, KERNEL),
+        ),
+        # A scalar is read among arrays with the channels first.
+        lambda x: convolved(jnp.copysign(convolved(x, KERNEL), x.mean()), KERNEL),
+        # A number of more dimensions than the array gives these to the result.
+        lambda x: (x[0, 0, 0] * HALF) * (1 + jax.lax.erf(x[0, 0, 0] * np.float32(0.5**0.5))),
+        # The mapped loop's branch that is not taken is infinite.
+        jax.vmap(
+            lambda x: jax.lax.while_loop(
+                lambda c: c[0] > 1, lambda c: (1 / c[1], c[1] + x.sum()), (jnp.inf, x.sum())
+            )
+        ),
+    ],
+)
+def test_shapes_and_names_that_passes_meet(tmp_path, function):
+    x = np.random.default_rng(1).standard_normal((1, 5, 5, 3)).astype(np.float32)
+    for actual, expected in zip(*run_once(tmp_path, function, x), strict=True):
+        assert actual.shape == expected.shape
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("external_data", [None, True])
+def test_integers_of_four_bits(tmp_path, external_data):
+    """They are two in a byte in the file."""
+    weights = jnp.asarray(np.random.default_rng(0).integers(-8, 8, (256, 128)), jnp.int4)
+    x = np.ones((2, 256), np.float32)
+
+    def function(x):
+        return x @ weights.astype(jnp.float32)
+
+    actual, expected = run_once(tmp_path, function, x, external_data=external_data)
+    np.testing.assert_allclose(actual[0], expected[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
+def test_sizes_wrap_around_in_narrow_integers(tmp_path, dtype):
+    def function(x):
+        size = jnp.asarray(x.shape[0])
+        return size.astype(dtype).astype(jnp.int32) - size, x * 2
+
+    jax2tf.export(function, None, "b, 1", tmp_path / "m.onnx", verify=False)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    x = np.ones((70_000, 1), np.float32)
+    difference, _ = session.run(None, {session.get_inputs()[0].name: x})
+    assert difference == int(np.array(70_000).astype(dtype)) - 70_000
+
+
+def test_files_whose_names_are_unusual(tmp_path):
+    for _ in range(2):
+        for name in ("net.data", "small.onnx"):
+            options = {"external_data": True} if name == "small.onnx" else {}
+            jax2tf.export(
+                jnp.sin, None, "b, 3", tmp_path / name, format="onnx", overwrite=True, **options
+            )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["net.data", "small.onnx"]
