@@ -133,7 +133,6 @@ SAME = [
     ("kept dimensions", minus_maximum, (F,), "openvino"),
     ("legalize", lambda x: x // np.uint32(3), (U,), "openvino"),
     ("ranks", lambda x: jnp.arctan2(x[0, 0], x), (F,), "litert"),
-    ("ranks", lambda x: jnp.arctan2(x[0, 0], x[0, 1]), (F,), "onnx"),
     ("integers", lambda x: x // 3, (LARGE,), "openvino"),
     ("integers", lambda x: x % 3, (INTEGERS,), "openvino"),
     ("integers", lambda x: lax.clamp(np.uint32(3), x, np.uint32(3 * 10**9)), (U,), "openvino"),
