@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -210,16 +210,12 @@ def is_computed(x: Tensor) -> bool:
 
 def depends_on_an_argument(*operations: Operation) -> bool:
     """Whether one of the ops depends on an argument or on a variable of the graph."""
-    return next(_arguments(operations), None) is not None
-
-
-def _arguments(operations: Sequence[Operation]) -> Iterator[Operation]:
     seen, pending = set(operations), [*operations]
     while pending:
         known = pending.pop()
         if known.type in ("Placeholder", "ReadVariableOp"):
-            yield known
-            continue
+            return True
         inputs = {x.op for x in known.inputs} - seen
         seen |= inputs
         pending += inputs
+    return False

@@ -19,6 +19,7 @@ from jax2tf._src.export import destination, obstacles, packages
 if TYPE_CHECKING:
     import onnx
 
+# ONNX Runtime maps arrays that begin at a page.
 _PAGE = 4096
 
 
@@ -78,7 +79,7 @@ def steps(written: Sequence[Path], targets: Sequence[Path]) -> destination.Steps
     data = written[0]
     if not had_data:
         return destination.each(written, targets)
-    start = max(map(_up_to_page, (old_data.stat().st_size, data.stat().st_size)))
+    start = max(map(up_to_page, (old_data.stat().st_size, data.stat().st_size)))
     both, shifted, twice = (model.with_name(f"{i}.{model.name}") for i in range(3))
     _join(both, old_data, data, start)
     _shift(model, shifted, start)
@@ -92,7 +93,8 @@ def steps(written: Sequence[Path], targets: Sequence[Path]) -> destination.Steps
     ]
 
 
-def _up_to_page(size: int) -> int:
+def up_to_page(size: int) -> int:
+    """The first place at a page that is not before the end of so many bytes."""
     return size + -size % _PAGE
 
 

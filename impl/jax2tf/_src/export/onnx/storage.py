@@ -15,12 +15,10 @@ import onnx
 import onnx_ir as ir
 
 from jax2tf._src.api.errors import ExportError
-from jax2tf._src.export.onnx.pairs import data_beside
+from jax2tf._src.export.onnx.pairs import data_beside, up_to_page
 
 # Arrays of fewer bytes stay in the model, which shape inference reads.
 _LARGE = 1 << 14
-# ONNX Runtime maps arrays that begin at a page.
-_PAGE = 4096
 _MAX_FILE = 2**31
 # The fields of protobuf, with the wire type of what has a length.
 _GRAPH, _INITIALIZER, _RAW_DATA = (number << 3 | 2 for number in (7, 5, 9))
@@ -125,17 +123,17 @@ def _write_beside(parts: Parts, target: Path) -> None:
             array = parts.arrays.get(tensor.name)
             if array is None:
                 continue
-            file.write(bytes(-place % _PAGE))
-            place += -place % _PAGE
+            start = up_to_page(place)
+            file.write(bytes(start - place))
             tensor.data_location = onnx.TensorProto.EXTERNAL
             described = {
                 "location": data_beside(target).name,
-                "offset": str(place),
+                "offset": str(start),
                 "length": str(array.nbytes),
             }
             for key, value in described.items():
                 tensor.external_data.add(key=key, value=value)
-            place += file.write(_bytes(array))
+            place = start + file.write(_bytes(array))
     target.write_bytes(_serialized(parts.proto))
 
 
