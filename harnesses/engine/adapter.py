@@ -53,8 +53,8 @@ class Adapter:
     def onnx(self) -> Any:
         """The implementation's module `onnx`: its writer of ONNX files.
 
-        It has TARGET, for `convert`, and `file_of`, which makes the content of a file of a
-        TensorFlow function.
+        It has `file_of_jax`, which makes the content of a file of a JAX function, TARGET, for
+        `convert`, and `file_of`, which makes that of a TensorFlow function.
 
         Raises:
           ImplementationError: the implementation has no such module.

@@ -21,6 +21,7 @@ __getattr__, __dir__ = _lazy_imports.names(
     {
         "TARGET": "jax2tf._src.export.onnx.engine",
         "file_of": "jax2tf._src.export.onnx.functions",
+        "file_of_jax": "jax2tf._src.export.onnx.own_graphs",
     },
 )
 

@@ -35,12 +35,19 @@ class ConsumerJudge(Judge):
         # No device: one that a graph names is one more thing for an engine to misunderstand.
         with jax.enable_x64(harness.x64), jax.default_device(jax.devices("cpu")[0]):
             with phase("lower"):
-                converted = self._converted(cell)
-                graph = graph_of(converted, jax.tree.map(_spec, args))
-                model = self._engine.convert(graph)
+                model, tree = self._model(cell, args)
             with phase("run"):
                 results = model([np.asarray(leaf) for leaf in jax.tree.leaves(args)])
-        return jax.tree.unflatten(graph.tree, results)
+        return jax.tree.unflatten(tree, results)
+
+    def _model(self, cell: Cell, args: tuple) -> tuple[consumers.Model, Any]:
+        """The harness in the engine, and the tree of its results."""
+        fun = cell.harness.fun
+        if cell.mode in consumers.OF_FUNCTIONS:
+            tree = jax.tree.structure(jax.eval_shape(fun, *args))
+            return self._engine.convert_function(fun, args), tree
+        graph = graph_of(self._converted(cell), jax.tree.map(_spec, args))
+        return self._engine.convert(graph), graph.tree
 
     def _converted(self, cell: Cell) -> Any:
         if cell.mode == SAVEDMODEL:

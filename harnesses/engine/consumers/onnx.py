@@ -1,6 +1,6 @@
 """ONNX: the implementation's own writer, run by ONNX Runtime on the CPU."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,24 +21,34 @@ NOISE = (
 
 
 def convert(graph: Graph) -> Model:
-    """The graph as an ONNX model in a session of ONNX Runtime."""
-    file = Adapter().onnx.file_of(graph.function)
+    """The graph of TensorFlow's as an ONNX model in a session of ONNX Runtime."""
+    return _loaded(Adapter().onnx.file_of(graph.function), graph.inputs, graph.outputs)
+
+
+def convert_function(fun: Callable[..., Any], specs: tuple[Any, ...]) -> Model:
+    """A JAX function of pytrees of arrays as an ONNX model in a session of ONNX Runtime."""
+    return _loaded(Adapter().onnx.file_of_jax(fun, specs))
+
+
+def _loaded(
+    file: bytes, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+) -> Model:
+    """The model of a file, whose inputs and outputs are in the order of these names, or as there."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    names = [node.name for node in session.get_inputs()]
 
     def run(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        taken = {node.name for node in session.get_inputs()}
-        feed = {n: a for n, a in zip(graph.inputs, arrays, strict=True) if n in taken}
-        return session.run(list(graph.outputs), feed)
+        feed = dict(zip(inputs or names, arrays, strict=True))
+        return session.run(outputs, {name: feed[name] for name in names})
 
     return run
 
 
 def count_ops(graph: Graph) -> int:
     """How many nodes the model has, in the bodies of its loops too; constants do not count."""
-    file = Adapter().onnx.file_of(graph.function)
-    return _count(onnx.load_from_string(file).graph)
+    return _count(onnx.load_from_string(Adapter().onnx.file_of(graph.function)).graph)
 
 
 def _count(graph: Any) -> int:

@@ -18,7 +18,6 @@ from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes import idioms
 from jax2tf._src.lowering.passes.value_checks import CHOICES
 from jax2tf._src.targets.by_name import TARGETS
-from jax2tf._src.util.lazy_imports import has_tensorflow
 from jax2tf._src.util.typing import Option
 
 if TYPE_CHECKING:
@@ -75,8 +74,20 @@ def write(job: Job) -> int:
 
 
 def _written(job: Job) -> storage.Parts:
-    if not has_tensorflow():
-        return _written_without_tensorflow(job)
+    (signature,) = job.signatures
+    # These import onnx-ir.
+    own_graphs = importlib.import_module("jax2tf._src.export.onnx.own_graphs")
+    traced = own_graphs.Traced(signature, job.params, job.convert)
+    if traced.calls_tensorflow:
+        return _written_by_tensorflow(job)
+    job.complexes += traced.complexes()
+    program = traced.program()
+    with converting("the writer of ONNX", job):
+        return own_graphs.parts_of(program, job.options.get("opset"))
+
+
+def _written_by_tensorflow(job: Job) -> storage.Parts:
+    """The model of TensorFlow's graph, which has the ops of functions that call_tf calls."""
     functions = importlib.import_module("jax2tf._src.export.onnx.functions")
     (function,) = job.program().functions.values()
     (signature,) = job.signatures
@@ -87,15 +98,6 @@ def _written(job: Job) -> storage.Parts:
             job.params,
             job.options.get("opset", functions.OPSET),
         )
-
-
-def _written_without_tensorflow(job: Job) -> storage.Parts:
-    """The model of our writer, of a graph that TensorFlow has not made."""
-    own_graphs = importlib.import_module("jax2tf._src.export.onnx.own_graphs")
-    (signature,) = job.signatures
-    program = own_graphs.program_of(signature, job.params, job.convert)
-    with converting("the writer of ONNX", job):
-        return own_graphs.parts_of(program, job.options.get("opset"))
 
 
 def load(

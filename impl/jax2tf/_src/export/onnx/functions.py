@@ -53,9 +53,7 @@ def file_of(tf_function: PyTree, opset: int = OPSET) -> bytes:
             "jax2tf.onnx.file_of: tf_function should be a tf.function with an input_signature, or "
             f"a concrete function, got {shown(tf_function)}"
         )
-    proto = ir.to_proto(model_of(tf_function, opset=opset))
-    content: bytes = proto.SerializeToString(deterministic=True)
-    return content
+    return storage.content_of(model_of(tf_function, opset=opset))
 
 
 def parts_of(concrete: PyTree, signature: Signature, params: PyTree, opset: int) -> storage.Parts:

@@ -91,6 +91,18 @@ def check(parts: Parts) -> None:
     onnx.checker.check_model(checked, full_check=True)
 
 
+def content_of(model: ir.Model) -> bytes:
+    """The content of a file with all arrays in it.
+
+    Raises:
+      onnx.checker.ValidationError, onnx.shape_inference.InferenceError: the model is not right.
+    """
+    proto = ir.to_proto(model)
+    onnx.checker.check_model(proto, full_check=True)
+    content: bytes = proto.SerializeToString(deterministic=True)
+    return content
+
+
 def write(parts: Parts, target: Path, external: bool | None) -> None:
     """Writes a model.
 

@@ -11,6 +11,7 @@ import onnx_ir as ir
 from jax2tf._src.export.onnx import passes, registry
 from jax2tf._src.export.onnx.lstm import with_lstm
 from jax2tf._src.export.onnx.rules import import_rules
+from jax2tf._src.export.onnx.zeros import choices_that_keep_signs
 from jax2tf._src.graph.graph import Graph, Node, Program, Tensor
 from jax2tf._src.graph.inlining import inlined
 from jax2tf._src.graph.pruning import live_in
@@ -35,12 +36,16 @@ class Writer:
       opset: the version of ONNX's ops.
       nodes: the nodes so far.
       initializers: the constants of the whole model.
+      signed_choices: the choices whose zeros keep their signs; see zeros.py.
     """
 
     def __init__(self, opset: int = OPSET, parent: Writer | None = None) -> None:
         self.opset = opset
         self.nodes: list[ir.Node] = []
         self.initializers: list[ir.Value] = [] if parent is None else parent.initializers
+        self.signed_choices: Mapping[Node, tuple[bool, bool]] = (
+            {} if parent is None else parent.signed_choices
+        )
         self._parent = parent
         self._names: dict[str, int] = {} if parent is None else parent._names
         self._constants: dict[PyTree, ir.Value] = {} if parent is None else parent._constants
@@ -187,6 +192,7 @@ def model_of(
     simplify(main)
     with_lstm(main)
     writer = Writer(opset)
+    writer.signed_choices = choices_that_keep_signs(main)
     # The names of the user come first.
     for name in (*(tensor.name for tensor in main.inputs), *program.output_names):
         writer.unique(name)
