@@ -377,6 +377,7 @@ def gamma_distributions() -> None:
 _DISCRETE: dict[str, Callable[..., Any]] = {
     "bernoulli": lambda k: r.bernoulli(k, 0.3, (8,)),
     "binomial": lambda k: r.binomial(k, 10, 0.3, (4,)),
+    "binomial_certain": lambda k: r.binomial(k, 10, jnp.array([0.0, 1.0, 0.5])),
     "categorical": lambda k: r.categorical(k, jnp.log(jnp.arange(1.0, 5.0)), shape=(6,)),
     "categorical_without_replacement": lambda k: r.categorical(
         k, jnp.log(jnp.arange(1.0, 5.0)), shape=(3,), replace=False

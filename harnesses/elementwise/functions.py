@@ -74,6 +74,25 @@ def analytic_functions_near_zero() -> None:
 
 
 @family.builder
+def functions_of_two_zeros() -> None:
+    """Functions of 0.0 and -0.0, beside one: no number here is flushed to zero."""
+    for name in (
+        *("acos", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "cos", "cosh", "exp", "exp2"),
+        *("expm1", "floor", "log", "log1p", "logistic", "neg", "round", "rsqrt", "sign", "sin"),
+        *("sinh", "sqrt", "square", "tan", "tanh"),
+    ):
+        for dtype in (np.dtype(np.float32), np.dtype(np.float16)):
+            define(
+                name,
+                "two_zeros",
+                getattr(lax, name),
+                [Values([0.0, -0.0, 1.0], dtype)],
+                dtype=dtype,
+                ulps=ULPS.get(name, {}).get(dtype.name),
+            )
+
+
+@family.builder
 def cube_roots_and_one_minus_squares() -> None:
     """cbrt and one_minus_square."""
     unary("cbrt", lax.cbrt, REAL_FLOATS)
