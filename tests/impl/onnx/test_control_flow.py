@@ -52,6 +52,21 @@ def test_a_condition_on_values():
         written.check(X, np.float32(limit), ulps=3)
 
 
+def test_an_array_that_grows():
+    def function(n, x):
+        any_length = [tf.TensorShape([]), tf.TensorShape([None, *x.shape[1:]])]
+        return tf.while_loop(
+            lambda i, _: i < n,
+            lambda i, x: (i + 1, tf.concat([x, 2 * x[:1]], 0)),
+            (0, x),
+            shape_invariants=any_length,
+        )
+
+    written = Written(function, NUMBER, KNOWN)
+    for n in (0, 1, 3):
+        written.check(np.int32(n), X)
+
+
 def test_what_a_loop_passes_on_and_swaps():
     def function(n, x, y):
         return tf.while_loop(

@@ -61,7 +61,7 @@ def test_floats(op, dtype, shape, axes):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_the_mean_of_nothing_is_nan(dtype):
-    check(_reduce("Mean", [1]), np.zeros([2, 0], dtype), are_open=(False,))
+    check(_reduce("Mean", [1]), np.zeros([2, 0], dtype))
 
 
 @pytest.mark.parametrize(("shape", "axes"), [*AXES, *EMPTY])
@@ -73,7 +73,8 @@ def test_bools(op, shape, axes, opset):
 
 @pytest.mark.parametrize("op", ["Sum", "Mean", "Max", "Min", "Prod"])
 def test_a_reduction_of_floats_is_one_node(op):
-    assert len(check(_reduce(op, [1]), np.ones([2, 3], np.float32))) == 1
+    x = np.ones([2, 3], np.float32)
+    assert len(check(_reduce(op, [1]), x, are_open=(True, False))) == 1
 
 
 def test_the_product_of_sizes_is_one_reduction():

@@ -149,6 +149,23 @@ def is_at_least(a: Size, b: Size) -> bool | None:
     return False if _is_at_least_zero(subtract(-1, difference)) else None
 
 
+# An open size is less than 2**25, and so many times less than 2**31.
+_MOST_TIMES = 64
+
+
+def fits_int32(size: Size) -> bool:
+    """Whether a size is surely less than 2**31: no product of open ones, nor a large multiple.
+
+    >>> fits_int32("2*b + 1"), fits_int32("b*n"), fits_int32("1000*b")
+    (True, False, False)
+    """
+    if size is None or isinstance(size, int):
+        return True
+    terms = _polynomial(size).items()
+    is_linear = all(sum(power for _, power in monomial) <= 1 for monomial, _ in terms)
+    return is_linear and sum(abs(n) for monomial, n in terms if monomial) <= _MOST_TIMES
+
+
 def canonical(size: Size) -> Size:
     """The size in the form in which functions of this module give it.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from jax2tf._src.graph.graph import Graph, Node, Tensor, graphs_in
 from jax2tf._src.graph.shapes import known_ops, types_of
@@ -66,7 +66,11 @@ def _infer_loop(node: Node, keeps: bool) -> None:
     """A carried tensor has the shape that its first value and each step's result have in common."""
     cond, body = node.attributes["cond"], node.attributes["body"]
     shapes: list[Shape] = [x.shape for x in node.inputs]
+    stated = [(x, x.shape) for x in tensors_in(body)]
     while True:
+        # What was inferred of smaller shapes is no longer known.
+        for x, shape in stated:
+            x.shape = shape
         _set_types(body.inputs, node.inputs, shapes, keeps)
         infer(body, keeps=keeps)
         after = [joined(a, x.shape) for a, x in zip(shapes, body.outputs, strict=True)]
@@ -76,6 +80,15 @@ def _infer_loop(node: Node, keeps: bool) -> None:
     _set_types(cond.inputs, node.inputs, shapes, keeps)
     infer(cond, keeps=keeps)
     _set_types(node.outputs, node.inputs, shapes, keeps)
+
+
+def tensors_in(graph: Graph) -> Iterator[Tensor]:
+    """The arguments and the results of all nodes of a graph, and of those within it."""
+    yield from graph.inputs
+    for node in graph.nodes:
+        yield from node.outputs
+        for inner in graphs_in(node):
+            yield from tensors_in(inner)
 
 
 def _set_types(

@@ -100,8 +100,9 @@ def _size(shape: Sequence[Size], i: int) -> Size:
 
 
 def _has_negative_zeros(array: np.ndarray) -> bool:
-    is_real = array.dtype.kind not in "biu"
-    return is_real and bool(np.any((array == 0) & np.signbit(array)))
+    if array.dtype.kind == "c":
+        return True
+    return array.dtype.kind not in "biu" and bool(np.any((array == 0) & np.signbit(array)))
 
 
 def _find_positive(graph: Graph, positive: set[Tensor]) -> None:

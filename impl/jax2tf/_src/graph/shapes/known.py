@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from jax2tf._src.graph import dimensions
 from jax2tf._src.graph.graph import Node, Tensor
 from jax2tf._src.graph.shapes.registry import MOST, Shape, elements_of
 from jax2tf._src.graph.values import OF_SHAPE, OPS
@@ -30,7 +31,11 @@ def sizes_of(node: Node, i: int) -> np.ndarray | None:
     if op is None or not _is_small(node.outputs[i].shape):
         return None
     elements = [_elements(x) for x in node.inputs]
-    known = [x for x in elements if x is not None]
+    known = [
+        _exact(x, given) if node.op in _READ_WHOLE_NUMBERS else x
+        for x, given in zip(elements, node.inputs, strict=True)
+        if x is not None
+    ]
     if len(known) < len(elements):
         return None
     result = op.value(node, known)
@@ -51,6 +56,25 @@ def _elements(x: Tensor) -> np.ndarray | None:
         return known
     assert x.shape is not None
     return np.full([size for size in x.shape if isinstance(size, int)], None, object)
+
+
+# Sums, differences and products that wrap around are still right modulo 2**32. These ops read the
+# whole numbers.
+_READ_WHOLE_NUMBERS = frozenset(
+    {"Cast", "FloorDiv", "FloorMod", "Maximum", "Minimum", "TruncateDiv"}
+)
+
+
+def _exact(elements: np.ndarray, x: Tensor) -> np.ndarray:
+    """The elements, without expressions that may have wrapped around in the dtype of `x`."""
+    if elements.dtype != object or x.dtype is None or x.dtype.itemsize > _BYTES_OF_SIZES:
+        return elements
+    exact = np.empty(elements.shape, object)
+    for place in np.ndindex(elements.shape):
+        size = elements[place]
+        is_held = x.dtype.kind == "i" or dimensions.is_at_least(size, 0)
+        exact[place] = size if is_held and dimensions.fits_int32(size) else None
+    return exact
 
 
 # Integers of fewer bytes do not hold every size.

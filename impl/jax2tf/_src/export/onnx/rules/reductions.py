@@ -38,8 +38,8 @@ def _arithmetic(w: Writer, node: Node, x: ir.Value, axes: ir.Value) -> ir.Value:
             return _integer_mean(w, node, x, known, keepdims)
         if not _counts(node.inputs[0]):
             return _integer_product(w, node, x, known, keepdims)
-    if node.op == "Mean" and 0 in _sizes(node, known):
-        return _mean_of_nothing(w, dtype, x, known, keepdims)
+    if node.op == "Mean" and not _has_elements(node, known):
+        return _mean_of_perhaps_nothing(w, node, x, known)
     return _reduced(w, f"Reduce{node.op}", dtype, x, known, keepdims)
 
 
@@ -195,14 +195,10 @@ def _integer_mean(
     w: Writer, node: Node, x: ir.Value, axes: Sequence[int], keepdims: bool
 ) -> ir.Value:
     """The sum in 64 bits, divided by the number of elements toward zero."""
-    dtype, sizes = dtype_of(node), _sizes(node, axes)
+    dtype = dtype_of(node)
     wide = np.dtype(np.uint64) if dtype == np.uint64 else _INT64
     total = _integer_sum(w, node, wide, cast(w, x, wide), axes, keepdims)
-    if all(isinstance(size, int) for size in sizes):
-        number = w.constant(math.prod(size for size in sizes if isinstance(size, int)), wide)
-    else:
-        counted = w.op("Gather", w.op("Shape", x), w.constant(axes, np.int64))
-        number = cast(w, w.op("ReduceProd", counted, keepdims=0), wide)
+    number = cast(w, _number_along(w, node, x, axes), wide)
     return cast(w, w.op("Div", total, number), dtype)
 
 
@@ -252,12 +248,23 @@ def _filled(
     return compute(w, "Add", dtype, cast(w, zeros, dtype), w.constant(number, dtype))
 
 
-def _mean_of_nothing(
-    w: Writer, dtype: np.dtype, x: ir.Value, axes: Sequence[int], keepdims: bool
+def _mean_of_perhaps_nothing(
+    w: Writer, node: Node, x: ir.Value, axes: Sequence[int]
 ) -> ir.Value:
-    """0 / 0, where ONNX Runtime gives 0."""
-    total = _reduced(w, "ReduceSum", dtype, x, axes, keepdims)
-    return compute(w, "Div", dtype, total, w.constant(0, dtype))
+    """The sum divided by the number of elements; ONNX Runtime's mean of nothing is 0."""
+    dtype = dtype_of(node)
+    total = _reduced(w, "ReduceSum", dtype, x, axes, _keeps_axes(node))
+    return compute(w, "Div", dtype, total, cast(w, _number_along(w, node, x, axes), dtype))
+
+
+def _number_along(w: Writer, node: Node, x: ir.Value, axes: Sequence[int]) -> ir.Value:
+    """How many elements each reduction has, as a scalar of int64."""
+    sizes = _sizes(node, axes)
+    numbers = [size for size in sizes if isinstance(size, int)]
+    if len(numbers) == len(sizes):
+        return w.constant(math.prod(numbers), _INT64)
+    counted = w.op("Gather", w.op("Shape", x), w.constant(axes, np.int64))
+    return w.op("ReduceProd", counted, keepdims=0)
 
 
 @writes("ArgMax", "ArgMin")
