@@ -33,7 +33,7 @@ def convert_function(fun: Callable[..., Any], specs: tuple[Any, ...]) -> Model:
 def _loaded(
     file: bytes, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None
 ) -> Model:
-    """The model of a file, whose inputs and outputs are in the order of these names, or as there."""
+    """The model of a file, with its inputs and outputs in the order of these names."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])

@@ -54,7 +54,7 @@ def test_a_condition_on_values():
 
 def test_an_array_that_grows():
     def function(n, x):
-        any_length = [tf.TensorShape([]), tf.TensorShape([None, *x.shape[1:]])]
+        any_length = (tf.TensorShape([]), tf.TensorShape([None, *x.shape[1:]]))
         return tf.while_loop(
             lambda i, _: i < n,
             lambda i, x: (i + 1, tf.concat([x, 2 * x[:1]], 0)),

@@ -77,9 +77,9 @@ def test_opsets(tmp_path, opset):
     assert report.verified
 
 
-@pytest.mark.parametrize("opset", [17, 26])
+@pytest.mark.parametrize("opset", [17, 99])
 def test_an_opset_that_the_writer_does_not_write(tmp_path, opset):
-    with pytest.raises(ValueError, match=f"option 'opset' .* 18, .* 25.*{opset}"):
+    with pytest.raises(ValueError, match=f"option 'opset' .* 18, .* 25.*got {opset}"):
         exported(tmp_path / "m.onnx", opset=opset)
 
 

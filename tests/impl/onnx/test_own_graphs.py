@@ -19,7 +19,10 @@ from jax2tf._src.api import own_graphs
 from jax2tf._src.export.onnx import own_graphs as programs
 from jax2tf._src.export.onnx import storage
 from jax2tf._src.export.signatures import signatures_of
+from jax2tf._src.graph import make
+from jax2tf._src.graph.symbols import Symbol, raw
 from jax2tf._src.graph.text import text_of
+from jax2tf._src.lowering import supported
 from jax2tf._src.targets.by_name import TARGETS
 from tests.impl.onnx import models_without_tensorflow as models
 
@@ -220,3 +223,43 @@ def test_files_whose_names_are_unusual(tmp_path):
                 jnp.sin, None, "b, 3", tmp_path / name, format="onnx", overwrite=True, **options
             )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["net.data", "small.onnx"]
+
+
+def test_a_search_for_an_argument_walks_past_no_op_twice():
+    with make.making() as maker:
+        x = y = Symbol(maker.argument("x", np.float32, (3,)), maker)
+        known = raw.Fill(dims=np.array([3], np.int32), value=np.float32(1))
+        for _ in range(2000):
+            y = raw.AddV2(x=raw.Sin(x=y), y=y)
+            known = raw.AddV2(x=known, y=known)
+            assert supported.depends_on_an_argument(y.op)
+            assert not supported.depends_on_an_argument(known.op)
+        assert supported.depends_on_an_argument(known.op, x.op)
+
+
+def test_what_a_loop_reads_of_the_graph_around_it_is_an_operand():
+    with make.making() as maker:
+        x = Symbol(maker.argument("x", np.float32, (3,)), maker)
+        y = raw.Sin(x=x)
+
+        def body(carried):
+            inner = Symbol(carried, make.current())
+            return [raw.AddV2(x=inner, y=y).tensor]
+
+        def goes_on(carried):
+            return raw.Less(
+                x=raw.Sum(input=y, axis=np.array([0], np.int32)), y=np.float32(9)
+            ).tensor
+
+        (result,) = make.loop(goes_on, body, [x.tensor])
+        operands = Symbol(result, maker).op.inputs
+    assert [each.tensor for each in operands] == [x.tensor, y.tensor]
+
+
+def test_debug_prints_are_left_out():
+    def function(x):
+        jax.debug.print("{}", x)
+        return jnp.sin(x)
+
+    program = _program(function, None, "3")
+    assert [node.op for node in program.main.nodes] == ["Sin", "Identity"]

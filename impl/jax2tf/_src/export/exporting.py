@@ -71,8 +71,8 @@ def export(
     >>> result.differences["serving_default"]["y"] < 1e-6
     True
 
-    Files of ONNX need no TensorFlow: where it is not installed, the graph is made without it. Where
-    it is installed, they are still made of TensorFlow's graph. All other formats need it.
+    Files of ONNX need no TensorFlow, except for functions that call TensorFlow (`call_tf`). All
+    other formats need it.
 
     The file or folder is written beside `path`, and renamed after it was verified. So `path` is
     always complete, even if the process is killed.
@@ -114,9 +114,9 @@ def export(
         saved_gradient_order, enable_xla (as in `convert`). LiteRT: quantize ("dynamic", "float16",
         "int8", "int4"), representative_data (inputs for "int8", each in the structure of the specs;
         for several signatures a dict of lists), integer_io (int8 inputs and outputs). ONNX:
-        opset (18 to 25; by default 21), quantize ("float16", "int8_weights", "int4"),
-        external_data (whether the arrays stand in a file `model.onnx.data` beside the model; by
-        default from 2 GB on).
+        opset (18 to the newest of the installed ONNX Runtime; by default 21), quantize ("float16",
+        "int8_weights", "int4"), external_data (whether the arrays stand in a file
+        `model.onnx.data` beside the model; by default from 2 GB on).
         OpenVINO: compress_to_fp16, quantize ("int8_weights", "int4"). TensorFlow.js: quantize
         ("float16", "uint16", "uint8").
         All engines: assume_finite (as in `convert`; True for int8). All formats:

@@ -74,8 +74,15 @@ _MAX_ERROR_LENGTH = 600
 
 
 @contextlib.contextmanager
-def converting(name: str, job: Job) -> Iterator[None]:
+def converting(
+    name: str, job: Job, refusals: tuple[type[Exception], ...] = (Exception,)
+) -> Iterator[None]:
     """Names the converter in any error that it raises.
+
+    Args:
+      name: the name of the converter.
+      job: the export.
+      refusals: the errors by which it refuses a function; others are mistakes in it.
 
     Raises:
       ExportError: the converter raises an error.
@@ -87,6 +94,13 @@ def converting(name: str, job: Job) -> Iterator[None]:
         if disk.errno_of(error) is not None:  # the function is not the cause
             raise
         text = str(error).strip()
+        if not isinstance(error, refusals):
+            raise ExportError(
+                f"jax2tf.export: {name} failed, which is a mistake in jax2tf and not in your "
+                f"function: {type(error).__name__}: {text[:_MAX_ERROR_LENGTH]}. What to do: report "
+                "it with this traceback; another format, or another version of the ops (opset=) "
+                "where the format has that option, may take the function"
+            ) from error
         has_bfloat16 = "bf16" in text
         if len(text) > _MAX_ERROR_LENGTH:
             text = f"{text[:_MAX_ERROR_LENGTH]} ..."

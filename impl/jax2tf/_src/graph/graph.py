@@ -6,7 +6,7 @@ The ops have TensorFlow's names, operands and attributes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -57,6 +57,7 @@ class Node:
         the name of a function of the program for `f`, `body`, `cond`, `then_branch`, ...
       outputs: the results.
       scope: the name stack of JAX, such as "Block/Dense_0".
+      captured: the tensors that graphs within the node read of those around them, when it was made.
     """
 
     op: str
@@ -65,6 +66,7 @@ class Node:
     attributes: Mapping[str, PyTree]
     outputs: list[Tensor] = dataclasses.field(default_factory=list)
     scope: str = ""
+    captured: Sequence[Tensor] = ()
 
 
 @dataclasses.dataclass(eq=False)
@@ -102,3 +104,16 @@ class Program:
 def graphs_in(node: Node) -> list[Graph]:
     """The graphs that a node holds: those of a loop or of branches that are inlined."""
     return [value for value in node.attributes.values() if isinstance(value, Graph)]
+
+
+def captured_by(graphs: Sequence[Graph]) -> list[Tensor]:
+    """The tensors around graphs that their nodes read, or that are their results."""
+    own: set[Tensor] = set()
+    read: dict[Tensor, None] = {}
+    for graph in graphs:
+        own.update(graph.inputs)
+        for node in graph.nodes:
+            own.update(node.outputs)
+            read.update(dict.fromkeys((*node.inputs, *node.captured)))
+        read.update(dict.fromkeys(graph.outputs))
+    return [x for x in read if x not in own]

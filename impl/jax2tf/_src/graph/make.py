@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from jax2tf._src.graph.folding import fold
-from jax2tf._src.graph.graph import Graph, Node, Tensor, graphs_in
+from jax2tf._src.graph.graph import Graph, Node, Tensor, captured_by, graphs_in
 from jax2tf._src.graph.inference import infer_node
 from jax2tf._src.graph.inlining import replace
 from jax2tf._src.graph.shapes import completed, result_dtypes, typed
@@ -100,6 +100,7 @@ class Maker:
     def add(self, op: str, operands: list[Tensor], graphs: Mapping[str, Graph]) -> Node:
         """Adds a loop or a branch without results."""
         node = Node(op, self._in_scope(op), operands, graphs, scope=self.scope)
+        node.captured = captured_by(list(graphs.values()))
         self.nodes.append(node)
         return node
 

@@ -55,8 +55,8 @@ class SymbolOp:
 
     @property
     def inputs(self) -> Sequence[Symbol]:
-        """Its operands."""
-        inputs = () if self._node is None else self._node.inputs
+        """Its operands; behind them, what its graphs read of the graphs around them."""
+        inputs = () if self._node is None else (*self._node.inputs, *self._node.captured)
         return [Symbol(x, self._symbol.graph) for x in inputs]
 
     @property

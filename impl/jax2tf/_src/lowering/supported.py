@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from jax.extend import core as jex_core
@@ -16,7 +17,7 @@ from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import KEY_INPUTS, Target
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util import dtypes
-from jax2tf._src.util.tensors import Operation, Tensor
+from jax2tf._src.util.tensors import Graph, Operation, Tensor
 
 # Ops that connect a graph and compute nothing.
 STRUCTURAL = frozenset(
@@ -210,12 +211,35 @@ def is_computed(x: Tensor) -> bool:
 
 def depends_on_an_argument(*operations: Operation) -> bool:
     """Whether one of the ops depends on an argument or on a variable of the graph."""
-    seen, pending = set(operations), [*operations]
-    while pending:
-        known = pending.pop()
-        if known.type in ("Placeholder", "ReadVariableOp"):
+    return any(map(_depends_on_an_argument, operations))
+
+
+_ARGUMENTS = ("Placeholder", "ReadVariableOp")
+# By graph: whether each op, by its name, depends on an argument.
+_dependent: WeakKeyDictionary[Graph, dict[str, bool]] = WeakKeyDictionary()
+
+
+def _depends_on_an_argument(operation: Operation) -> bool:
+    """Walks back through the graph, past no op twice in the life of the graph."""
+    known = _dependent.setdefault(operation.graph, {})
+    path = [operation]
+    operands = [_operands_of(operation)]
+    while path:
+        op = path[-1]
+        found = op.type in _ARGUMENTS or known.get(op.name)
+        if found:
+            known.update((each.name, True) for each in path)
             return True
-        inputs = {x.op for x in known.inputs} - seen
-        seen |= inputs
-        pending += inputs
+        following = None if found is False else next(operands[-1], None)
+        if following is None:
+            known[op.name] = False
+            path.pop()
+            operands.pop()
+        else:
+            path.append(following)
+            operands.append(_operands_of(following))
     return False
+
+
+def _operands_of(op: Operation) -> Iterator[Operation]:
+    return (x.op for x in op.inputs)

@@ -13,7 +13,7 @@ import numpy as np
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export import packages
 from jax2tf._src.export.job import Job, converting
-from jax2tf._src.export.onnx import pairs, weights
+from jax2tf._src.export.onnx import opsets, pairs, weights
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes import idioms
 from jax2tf._src.lowering.passes.value_checks import CHOICES
@@ -23,16 +23,17 @@ from jax2tf._src.util.typing import Option
 if TYPE_CHECKING:
     from jax2tf._src.export.onnx import storage
 
-# The newest opset is that of ONNX Runtime 1.31.
-_OLDEST_OPSET, _NEWEST_OPSET = 18, 25
-
 OPTIONS = {
-    "opset": range(_OLDEST_OPSET, _NEWEST_OPSET + 1),
+    "opset": opsets.Opsets(),
     "quantize": (None, "float16", "int8_weights", "int4"),
     "external_data": (None, False, True),
     "assume_finite": (False, True),
     "value_checks": CHOICES,
 }
+
+_WRITER = "the writer of ONNX"
+# Our writer's other errors are mistakes in it.
+_REFUSALS = (NotImplementedError, ExportError)
 
 # Only our writer knows the op of an LSTM. The LSTM of ONNX Runtime is wrong for NaN.
 TARGET = dataclasses.replace(
@@ -82,7 +83,7 @@ def _written(job: Job) -> storage.Parts:
         return _written_by_tensorflow(job)
     job.complexes += traced.complexes()
     program = traced.program()
-    with converting("the writer of ONNX", job):
+    with converting(_WRITER, job, refusals=_REFUSALS):
         return own_graphs.parts_of(program, job.options.get("opset"))
 
 
@@ -91,7 +92,7 @@ def _written_by_tensorflow(job: Job) -> storage.Parts:
     functions = importlib.import_module("jax2tf._src.export.onnx.functions")
     (function,) = job.program().functions.values()
     (signature,) = job.signatures
-    with converting("the writer of ONNX", job):
+    with converting(_WRITER, job, refusals=_REFUSALS):
         return functions.parts_of(
             function.get_concrete_function(),
             signature,

@@ -10,8 +10,9 @@ import onnx_ir as ir
 import tensorflow as tf
 
 from jax2tf._src.api.shape_evaluation import eval_polymorphic_shape
-from jax2tf._src.export.onnx import storage, writer
+from jax2tf._src.export.onnx import opsets, storage, writer
 from jax2tf._src.graph.from_tensorflow import Shape, program_of
+from jax2tf._src.util import option_checks
 from jax2tf._src.util.option_checks import shown
 from jax2tf._src.util.typing import PyTree
 
@@ -40,12 +41,14 @@ def file_of(tf_function: PyTree, opset: int = OPSET) -> bytes:
     Args:
       tf_function: a tf.function with an input signature, or a tf.types.experimental
         .ConcreteFunction, from named tensors to a dict of named tensors.
-      opset: the version of ONNX's ops.
+      opset: the version of ONNX's ops, from 18 to the newest of the installed ONNX Runtime.
 
     Raises:
       TypeError: it is not such a function.
+      ValueError: there is no such opset, or a name is that of an input and of an output.
       NotImplementedError: the function has an op that no rule writes.
     """
+    option_checks.one_of(opset, "jax2tf.onnx.file_of: opset", opsets.Opsets())
     if getattr(tf_function, "input_signature", None) is not None:
         tf_function = tf_function.get_concrete_function()
     if not isinstance(tf_function, tf.types.experimental.ConcreteFunction):
@@ -53,7 +56,15 @@ def file_of(tf_function: PyTree, opset: int = OPSET) -> bytes:
             "jax2tf.onnx.file_of: tf_function should be a tf.function with an input_signature, or "
             f"a concrete function, got {shown(tf_function)}"
         )
-    return storage.content_of(model_of(tf_function, opset=opset))
+    program = program_of(tf_function)
+    both = {x.name for x in program.main.inputs} & set(program.output_names)
+    if both:
+        raise ValueError(
+            f"jax2tf.onnx.file_of: {', '.join(sorted(both))} is the name of an input and of an "
+            "output, and a file of ONNX has each name once. What to do: give the output another "
+            "key in the dict that tf_function returns"
+        )
+    return storage.content_of(writer.model_of(program, opset))
 
 
 def parts_of(concrete: PyTree, signature: Signature, params: PyTree, opset: int) -> storage.Parts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 
 import jax
@@ -10,10 +11,11 @@ from jax import export as jax_export
 
 from jax2tf._src import dims
 from jax2tf._src.api import own_graphs
-from jax2tf._src.export.onnx import engine, storage, writer
+from jax2tf._src.export.onnx import engine, opsets, storage, writer
 from jax2tf._src.export.signatures import Signature, signatures_of
 from jax2tf._src.graph.graph import Program
 from jax2tf._src.tracing import arguments, functions
+from jax2tf._src.util import option_checks
 from jax2tf._src.util.typing import Option, PyTree
 
 
@@ -35,9 +37,7 @@ class Traced:
       calls_tensorflow: whether it calls functions of TensorFlow, which have no graph of ours.
     """
 
-    def __init__(
-        self, signature: Signature, params: PyTree, options: Mapping[str, Option]
-    ) -> None:
+    def __init__(self, signature: Signature, params: PyTree, options: Mapping[str, Option]) -> None:
         self._signature = signature
         self._params = functions.without_opaque_leaves(
             arguments.unwrap(() if params is None else params), functions.is_array_or_number
@@ -49,9 +49,7 @@ class Traced:
             **{name: value for name, value in options.items() if name in _OPTIONS},
         )
         args, kwargs = signature.arguments(_specs(signature))
-        self._trace, _ = self._conversion.trace(
-            (self._params, *args), kwargs, own_graphs.described
-        )
+        self._trace, _ = self._conversion.trace((self._params, *args), kwargs, own_graphs.described)
         self.calls_tensorflow = self._trace.calls_tensorflow
 
     def complexes(self) -> list[str]:
@@ -67,9 +65,7 @@ class Traced:
         """The graph."""
         signature, trace = self._signature, self._trace
         names = [spec.name for spec in signature.inputs]
-        graph = own_graphs.graph_of(
-            self._conversion, trace, names, jax.tree.leaves(self._params)
-        )
+        graph = own_graphs.graph_of(self._conversion, trace, names, jax.tree.leaves(self._params))
         return Program(graph, signature.output_names(trace.results(graph.outputs)), {})
 
 
@@ -100,13 +96,17 @@ def file_of_jax(fun_jax: Callable[..., PyTree], specs: PyTree, opset: int | None
     Args:
       fun_jax: a function of only inputs.
       specs: the specs of its inputs, as `jax2tf.export` takes them.
-      opset: the version of ONNX's ops; 21 by default.
+      opset: the version of ONNX's ops, from 18 to the newest of the installed ONNX Runtime; 21 by
+        default.
 
     Raises:
       TypeError, ValueError: as `jax2tf.export`.
       jax2tf.ConversionError: a part of the function has no lowering.
       NotImplementedError: the function has an op that no rule writes.
     """
+    if opset is not None:
+        option_checks.one_of(opset, "jax2tf.onnx.file_of_jax: opset", opsets.Opsets())
     (signature,) = signatures_of(fun_jax, None, specs)
+    signature = dataclasses.replace(signature, one_namespace=True)
     program = program_of(signature, None, {"target": engine.TARGET})
     return storage.content_of(writer.model_of(program, opset or writer.OPSET))

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from jax2tf._src.export.onnx import passes, registry
+from jax2tf._src.export.onnx import opsets, passes, registry
 from jax2tf._src.export.onnx.lstm import with_lstm
 from jax2tf._src.export.onnx.rules import import_rules
 from jax2tf._src.export.onnx.zeros import choices_that_keep_signs
@@ -20,7 +20,7 @@ from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import PyTree
 
 # The version of ONNX's ops.
-OPSET = 21
+OPSET = opsets.DEFAULT
 
 # Equal constants of at most so many bytes are one initialiser at once; a pass compares larger ones.
 _SMALL = 4096

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from jax2tf._src.graph import dimensions
-from jax2tf._src.graph.graph import Node, Tensor
+from jax2tf._src.graph.graph import Node, Size, Tensor
 from jax2tf._src.graph.shapes.registry import MOST, Shape, elements_of
 from jax2tf._src.graph.values import OF_SHAPE, OPS
 from jax2tf._src.util.typing import PyTree
@@ -71,7 +71,7 @@ def _exact(elements: np.ndarray, x: Tensor) -> np.ndarray:
         return elements
     exact = np.empty(elements.shape, object)
     for place in np.ndindex(elements.shape):
-        size = elements[place]
+        size: Size = elements[place]  # type: ignore[assignment]
         is_held = x.dtype.kind == "i" or dimensions.is_at_least(size, 0)
         exact[place] = size if is_held and dimensions.fits_int32(size) else None
     return exact

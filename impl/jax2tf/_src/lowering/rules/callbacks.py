@@ -33,7 +33,10 @@ from jax2tf._src.util.typing import Param
 @register(*CALLBACKS)
 def _callback(ctx: Context, *operands: Tensor, **params: Param) -> list[Tensor]:
     primitive = ctx.eqn.primitive
-    if primitive in DEBUG_CALLBACKS and not ctx.trace.debug_callbacks:
+    is_for_debugging = primitive in DEBUG_CALLBACKS
+    # A graph of ours becomes a file, which shows its results and nothing else.
+    is_left_out = not ctx.trace.debug_callbacks or not surroundings.calls_python()
+    if is_for_debugging and is_left_out:
         return []
     if surroundings.in_compiled_function():
         raise ctx.unsupported("XLA cannot compile a call back into Python", _remedy(primitive))

@@ -14,6 +14,7 @@ import numpy as np
 import onnx_ir as ir
 
 from jax2tf._src.export.onnx.writer import Writer, onnx_dtype
+from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import PyTree
 
 _HALF_AND_SINGLE = frozenset({"float16", "float32"})
@@ -83,6 +84,7 @@ def has_kernel(op: str, dtype: np.dtype) -> bool:
     return dtype.name in KERNELS[op]
 
 
+@cached
 def dtype_to_compute(op: str, dtype: np.dtype) -> np.dtype:
     """The dtype in which ONNX Runtime computes an op of operands of a dtype.
 

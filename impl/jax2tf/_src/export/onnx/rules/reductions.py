@@ -248,9 +248,7 @@ def _filled(
     return compute(w, "Add", dtype, cast(w, zeros, dtype), w.constant(number, dtype))
 
 
-def _mean_of_perhaps_nothing(
-    w: Writer, node: Node, x: ir.Value, axes: Sequence[int]
-) -> ir.Value:
+def _mean_of_perhaps_nothing(w: Writer, node: Node, x: ir.Value, axes: Sequence[int]) -> ir.Value:
     """The sum divided by the number of elements; ONNX Runtime's mean of nothing is 0."""
     dtype = dtype_of(node)
     total = _reduced(w, "ReduceSum", dtype, x, axes, _keeps_axes(node))
