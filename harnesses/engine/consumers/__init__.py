@@ -54,11 +54,11 @@ _WIDE_AND_SHORT = frozenset(
     }
 )
 # The dtypes of which an engine, or what converts graphs for it, has no arrays that go in or come
-# out. No op of LiteRT makes complex numbers of their parts.
+# out. No op of LiteRT makes complex numbers of their parts; ONNX Runtime is given the parts.
 NO_ARRAYS_OF: Mapping[str, frozenset[str]] = {
     "savedmodel": frozenset(),
     "litert": _NARROW | _COMPLEX,
-    "onnx": _NARROW | _COMPLEX | {"bfloat16"},
+    "onnx": _NARROW | {"bfloat16"},
     "openvino": _NARROW | _COMPLEX | {"bfloat16"},
     "tfjs": _NARROW | _WIDE_AND_SHORT | {"complex128"},
 }
