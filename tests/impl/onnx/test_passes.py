@@ -163,6 +163,26 @@ CASES = {
         ["Gemm"],
     ),
     "heads": (heads, rows, ["Reshape"], []),
+    "zeros behind a product": (
+        lambda x: tf.nn.relu(x @ MATRIX + np.zeros(8, "f")) * (x @ MATRIX + np.zeros((1, 8), "f")),
+        rows,
+        ["MatMul"],
+        ["Add"],
+    ),
+    "zeros behind heads": (
+        lambda x: tf.exp(tf.reshape(x @ MATRIX, [-1, 4, 2, 4]) + np.zeros((2, 4), "f")),
+        rows,
+        ["Reshape"],
+        ["Add"],
+    ),
+    "zeros that broadcast": (
+        lambda x: tf.exp(x @ MATRIX[:, :1] + np.zeros(8, "f")),
+        rows,
+        ["Add"],
+        [],
+    ),
+    "zeros behind other ops": (lambda x: 1.0 / (x + np.zeros(8, "f")), rows, ["Add"], []),
+    "negative zeros": (lambda x: tf.exp(x @ MATRIX - np.zeros(8, "f")), rows, ["MatMul"], []),
     "bias of a convolution": (lambda x: conv(x) + OFFSET, images, ["Conv"], []),
     "norm of a batch": (
         lambda x: tf.nn.relu(conv(tf.nn.relu((conv(x) + SCALE) * SCALE + OFFSET), OTHER) * SCALE),
@@ -235,7 +255,8 @@ EXACT = frozenset(
         *("gelu by erf", "gelu with another number", "heads"),
         *("bias of a convolution", "a sum of other sizes", "bias of a transposed convolution"),
         *("Reshape of Reshape", "Reshape to the same", "Squeeze of ExpandDims"),
-        "Squeeze of another axis",
+        *("Squeeze of another axis", "zeros behind a product", "zeros behind heads"),
+        *("zeros that broadcast", "zeros behind other ops", "negative zeros"),
     }
 )
 
