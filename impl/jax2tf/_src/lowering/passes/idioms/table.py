@@ -17,7 +17,7 @@ from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.fusions import before_relu
 from jax2tf._src.lowering.emit.index_geometry import as_one_index
-from jax2tf._src.lowering.passes.idioms import resizing
+from jax2tf._src.lowering.passes.idioms import quotients, resizing
 from jax2tf._src.lowering.passes.idioms.matching import Match
 from jax2tf._src.lowering.registry import Lowered
 from jax2tf._src.targets.quirks import Quirk
@@ -280,20 +280,6 @@ def _batch_norm_by_root(
     return _batch_norm(ctx, x, mean, scale / root, offset)
 
 
-def _divided(x: jax.Array, *, divisor: ArrayLike) -> jax.Array:
-    return x / divisor
-
-
-def _quotient(ctx: Context, x: Tensor, divisor: np.ndarray) -> Tensor:
-    """A quotient by a known number, rounded as XLA rounds it: as a product with the inverse."""
-    del ctx
-    limits = jnp.finfo(divisor.dtype)
-    with np.errstate(all="ignore"):
-        inverse = np.asarray(1, divisor.dtype) / divisor
-    is_normal = limits.tiny <= min(abs(inverse), abs(divisor)) and np.isfinite(inverse)
-    return x * inverse if is_normal else x / divisor
-
-
 def _classes(found: Match) -> dict[str, Param]:
     shape = found.params(lax.iota_p)["shape"]
     return {
@@ -439,7 +425,7 @@ IDIOMS: tuple[Idiom, ...] = (
         )
         for rank in range(1, 6)
     ),
-    Idiom("quotient", _divided, _quotient, numbers=("divisor",), dtypes=_FLOATS),
+    Idiom("quotient", quotients.divided, quotients.quotient, numbers=("divisor",), dtypes=_FLOATS),
     # These guard the shift of logsumexp, and the case of equal infinities in logaddexp.
     Idiom(
         "finite",
