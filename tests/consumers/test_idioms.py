@@ -37,6 +37,7 @@ IDIOMS = {
     "batch_norm": (lambda x: (x - BIAS) * SCALE + 0.5 * BIAS, 1e-6),
     "one_hot": (lambda x: jax.nn.one_hot(jnp.clip(x[:, 1], -2, 5).astype(int), 4), 0),
     "erf": (jax.lax.erf, 3e-7),
+    "quotient": (lambda x: x / 127.5, 1e-7),
 }
 # What an engine loses of NaN, with and without the idiom: in OpenVINO a maximum with a NaN is the
 # other operand.

@@ -94,6 +94,7 @@ FOUND = {
     "variance of each row": (jax.vmap(lambda x: x.var(keepdims=True)), "SquaredDifference"),
     "one_hot": (lambda x: jax.nn.one_hot(jnp.argmax(x, -1), 5), "OneHot"),
     "erf": (jax.lax.erf, "Erf"),
+    "quotient": (lambda x: x / 3.0, "Mul"),
 }
 
 
@@ -114,7 +115,7 @@ def test_it_is_found(name):
     assert without.graph.as_graph_def().node[0].op == "Placeholder"
     assert sum(op_types(graph.graph).values()) < sum(op_types(without.graph).values()) or (
         # As many nodes, in the order that converters look for; of a OneHot three are constants.
-        name in ("gelu", "hard_swish", "one_hot")
+        name in ("gelu", "hard_swish", "one_hot", "quotient")
     )
 
 
@@ -125,8 +126,8 @@ def test_it_is_found_in_each_of_two_layers(name):
     inner = jax.jit(lambda x: jnp.tanh(fun(x) * 0.5) + jnp.zeros_like(x))
     graph = _graph(lambda x: inner(inner(x)), X)
     assert_near(graph(tf.constant(X)), jax.jit(lambda x: inner(inner(x)))(X))
-    # One function that is called twice.
-    assert op_types(graph.graph)[op] - (op == "Tanh") == 1
+    # One function that is called twice, and has a Tanh and a Mul besides.
+    assert op_types(graph.graph)[op] - (op in ("Tanh", "Mul")) == 1
 
 
 @pytest.mark.parametrize("name", FOUND)

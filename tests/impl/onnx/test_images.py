@@ -63,3 +63,11 @@ def test_size_of_another_image():
     )
     image = np.arange(2 * 7 * 6 * 3, dtype=np.float32).reshape(2, 7, 6, 3) + 1
     _check_close(written, image, np.zeros((1, 9, 4, 3), np.float32))
+
+
+def test_an_open_batch_is_no_size_that_is_computed():
+    written = Written(
+        lambda x: _raw.ResizeBilinear(images=x, size=[14, 12], half_pixel_centers=True),
+        tf.TensorSpec([None, 7, 6, 3], "float32"),
+    )
+    assert sorted(written.ops()) == ["Resize", "Transpose", "Transpose"]

@@ -263,3 +263,16 @@ def test_debug_prints_are_left_out():
 
     program = _program(function, None, "3")
     assert [node.op for node in program.main.nodes] == ["Sin", "Identity"]
+
+
+@pytest.mark.parametrize("divisor", [127.5, 49.0, -3.0, 1e-37, 0.0, np.inf, np.nan])
+def test_a_quotient_by_a_number_is_rounded_as_in_jax(tmp_path, divisor):
+    """XLA multiplies with the inverse; a quantised model rounds quotients at their halves."""
+    x = np.array([127.5, 1.0, 7.0, -49.0, 1e-3, np.inf, np.nan, 0.0, -0.0], np.float32)
+    program = _program(lambda x: x / divisor, None, "b")
+    storage.write(programs.parts_of(program, 21), tmp_path / "m.onnx", None)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    (y,) = session.run(None, {"x": x})
+    expected = np.asarray(jax.jit(lambda x: x / divisor)(x))
+    np.testing.assert_array_equal(y, expected)
+    np.testing.assert_array_equal(np.signbit(y[5:]), np.signbit(expected[5:]))

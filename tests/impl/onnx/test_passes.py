@@ -40,6 +40,19 @@ def norm(x, scale=SCALE, offset=OFFSET, axis=-1, epsilon=1e-5):
     return y if offset is None else y + offset
 
 
+def centered(x):
+    return x - tf.reduce_mean(x, -1, keepdims=True)
+
+
+def inverse(x, shaped=lambda mean, shape: mean):
+    mean = shaped(tf.reduce_mean(x * x, -1, keepdims=True), tf.shape(x))
+    return tf.math.rsqrt(mean + 1e-5)
+
+
+def norm_by_inverse(x):
+    return (c := centered(x)) * inverse(c)
+
+
 def in_a_loop(function):
     """Three steps of a function, which captures what is around the loop."""
     return lambda x: tf.while_loop(
@@ -129,6 +142,85 @@ CASES = {
     "norm that is read on the way": (read_on_the_way, rows, ["Div"], ["LayerNormalization"]),
     "norm in a loop": (in_a_loop(norm), rows, ["LayerNormalization"], ["Div"]),
     "norm in a branch": (in_a_branch(norm), rows, ["LayerNormalization"], ["Sqrt"]),
+    "norm by an inverse root": (
+        lambda x: norm_by_inverse(x) * SCALE + OFFSET,
+        rows,
+        ["LayerNormalization"],
+        ["Reciprocal", "Sqrt", "Mul", "Add"],
+    ),
+    "norm whose factor has the scale": (
+        lambda x: (c := centered(x)) * (SCALE * inverse(c)) + OFFSET,
+        rows,
+        ["LayerNormalization"],
+        ["Reciprocal", "Sqrt", "Mul", "Add"],
+    ),
+    "norm of which the center is read": (
+        lambda x: [(c := centered(x)) * inverse(c) * SCALE, tf.exp(c)],
+        rows,
+        ["Pow", "Div"],
+        ["LayerNormalization", "Reciprocal"],
+    ),
+    "RMS norm": (lambda x: x * inverse(x) * SCALE, rows, ["Pow", "Div"], ["Reciprocal"]),
+    "RMS norm as Flax has it": (
+        lambda x: x * (inverse(x) * SCALE),
+        rows,
+        ["Pow", "Div"],
+        ["Reciprocal"],
+    ),
+    "RMS norm as Haiku has it": (
+        lambda x: SCALE * x * inverse(x),
+        rows,
+        ["Pow", "Div"],
+        ["Reciprocal"],
+    ),
+    "RMS norm by a quotient": (
+        lambda x: x / tf.sqrt(tf.reduce_mean(x * x, -1, keepdims=True) + 1e-5) * SCALE,
+        rows,
+        ["Pow", "Div"],
+        ["Reciprocal"],
+    ),
+    "RMS norm of results": (
+        lambda x: (y := tf.exp(x) * x) * inverse(y) * SCALE + y,
+        rows,
+        ["Pow", "Div"],
+        ["Reciprocal"],
+    ),
+    "RMS norm times an array": (
+        lambda x: x * inverse(x) * tf.exp(x),
+        rows,
+        ["Pow", "Div"],
+        ["Reciprocal"],
+    ),
+    "RMS norm whose mean gets its dimension back": (
+        lambda x: x * tf.math.rsqrt(tf.reduce_mean(x * x, -1)[..., None] + 1e-5) * SCALE,
+        rows,
+        ["Pow", "Div"],
+        ["Reciprocal", "Unsqueeze"],
+    ),
+    "RMS norm whose inverse gets its dimension back": (
+        lambda x: SCALE * (tf.math.rsqrt(tf.reduce_mean(x * x, -1) + 1e-5)[..., None] * x),
+        rows,
+        ["Pow", "Div"],
+        ["Reciprocal", "Unsqueeze"],
+    ),
+    "RMS norm by the mean of another axis": (
+        lambda x: tf.exp(x * tf.math.rsqrt(tf.reduce_mean(x * x, 1, keepdims=True) + 1e-5)),
+        rows,
+        ["Reciprocal"],
+        ["Pow"],
+    ),
+    "RMS norm of another array": (
+        lambda x: x * inverse(tf.exp(x)) * SCALE,
+        rows,
+        ["Reciprocal"],
+        ["Pow"],
+    ),
+    "RMS norm in a loop": (
+        in_a_loop(lambda x: x * inverse(x) * SCALE),
+        rows,
+        ["Pow", "Div"],
+        ["Reciprocal"],
+    ),
     "gelu by erf": (lambda x: gelu(x, False), rows, ["Gelu"], ["Erf", "Mul"]),
     "gelu by tanh": (lambda x: gelu(x, True), rows, ["Gelu"], ["Tanh", "Pow"]),
     "gelu in a loop": (in_a_loop(lambda x: gelu(x, True)), rows, ["Gelu"], ["Tanh"]),
@@ -163,6 +255,26 @@ CASES = {
         ["Gemm"],
     ),
     "heads": (heads, rows, ["Reshape"], []),
+    "zeros behind a product": (
+        lambda x: tf.nn.relu(x @ MATRIX + np.zeros(8, "f")) * (x @ MATRIX + np.zeros((1, 8), "f")),
+        rows,
+        ["MatMul"],
+        ["Add"],
+    ),
+    "zeros behind heads": (
+        lambda x: tf.exp(tf.reshape(x @ MATRIX, [-1, 4, 2, 4]) + np.zeros((2, 4), "f")),
+        rows,
+        ["Reshape"],
+        ["Add"],
+    ),
+    "zeros that broadcast": (
+        lambda x: tf.exp(x @ MATRIX[:, :1] + np.zeros(8, "f")),
+        rows,
+        ["Add"],
+        [],
+    ),
+    "zeros behind other ops": (lambda x: 1.0 / (x + np.zeros(8, "f")), rows, ["Add"], []),
+    "negative zeros": (lambda x: tf.exp(x @ MATRIX - np.zeros(8, "f")), rows, ["MatMul"], []),
     "bias of a convolution": (lambda x: conv(x) + OFFSET, images, ["Conv"], []),
     "norm of a batch": (
         lambda x: tf.nn.relu(conv(tf.nn.relu((conv(x) + SCALE) * SCALE + OFFSET), OTHER) * SCALE),
@@ -235,7 +347,8 @@ EXACT = frozenset(
         *("gelu by erf", "gelu with another number", "heads"),
         *("bias of a convolution", "a sum of other sizes", "bias of a transposed convolution"),
         *("Reshape of Reshape", "Reshape to the same", "Squeeze of ExpandDims"),
-        "Squeeze of another axis",
+        *("Squeeze of another axis", "zeros behind a product", "zeros behind heads"),
+        *("zeros that broadcast", "zeros behind other ops", "negative zeros"),
     }
 )
 
@@ -269,6 +382,35 @@ def test_results_are_the_same(monkeypatch, case, size):
 def test_gelu_of_an_opset(opset):
     written = Written(lambda x: gelu(x, True), tf.TensorSpec([4]), opset=opset)
     assert ("Gelu" in written.ops()) is (opset >= 20)
+
+
+def test_rms_norm_whose_mean_is_broadcast(monkeypatch):
+    """Haiku writes it so; the sizes of the batch are compared by name."""
+
+    def function(x):
+        return SCALE * x * inverse(x, tf.broadcast_to)
+
+    spec, names = tf.TensorSpec([None, 4, 8]), {"x0": ("b", 4, 8)}
+    written = Written(function, spec, shapes=names)
+    assert {"Pow", "Div"} <= set(written.ops())
+    assert {"Reciprocal", "Expand"}.isdisjoint(written.ops())
+    array, before = rows(3), plain(monkeypatch, function, spec)
+    (result,), (expected,) = written.run(array), before.run(array)
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("opset", [18, 22, 23])
+def test_rms_norm_of_an_opset(monkeypatch, opset, scaled):
+    def function(x):
+        return x * inverse(x) * SCALE if scaled else x * inverse(x)
+
+    spec = tf.TensorSpec([None, 4, 8])
+    written = Written(function, spec, opset=opset)
+    assert ("RMSNormalization" in written.ops()) is (opset >= 23)
+    array, before = rows(3), plain(monkeypatch, function, spec)
+    (result,), (expected,) = written.run(array), before.run(array)
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16"])

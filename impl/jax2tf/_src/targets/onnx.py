@@ -21,7 +21,7 @@ _OWN = (
 ONNX = Target(
     "onnx",
     # ONNX counts negative classes from the end.
-    idioms=(IDIOMS - {"one_hot"}) | NORMS | {"erf"},
+    idioms=(IDIOMS - {"one_hot"}) | NORMS | {"erf", "quotient"},
     finite_idioms=RESIZE,
     quirks=quirks_of("onnx"),
     lacks_dtypes=NARROW | BFLOAT16,

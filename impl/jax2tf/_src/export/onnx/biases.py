@@ -30,7 +30,7 @@ def merge(model: ir.Model) -> None:
             if node.domain == "" and node.op_type in _CONVOLUTIONS:
                 while _takes_next(model, node):
                     pass
-            elif node.op_type == "Add":
+            elif node.op_type == "Add" and not _adds_zeros(node):
                 _move_before_reshape(model, node)
                 _merge_product(node)
 
@@ -100,6 +100,35 @@ def _put(
     node.resize_inputs(3)
     node.replace_input_with(2, constant(model, f"{before}{given.name}[{len(numbers)}]", new))
     return True
+
+
+def _adds_zeros(node: ir.Node) -> bool:
+    """Takes a bias of zeros away from a product of matrices; says whether it was one.
+
+    A new model has such biases. The sum of a product's terms begins with 0.0, and is never -0.0.
+    """
+    (result,) = node.outputs
+    for x, given in (tuple(node.inputs), tuple(reversed(node.inputs))):
+        row, sizes = known(given), sizes_of(x)
+        if x is None or row is None or sizes is None or result.is_graph_output():
+            continue
+        is_zero = row.dtype.kind == "f" and not row.any() and not np.signbit(row).any()
+        has_size = all(
+            n in (1, size) for n, size in zip(row.shape[::-1], sizes[::-1], strict=False)
+        )
+        if is_zero and has_size and row.ndim <= len(sizes) and _is_product(x):
+            ir.convenience.replace_all_uses_with(result, x)
+            return True
+    return False
+
+
+def _is_product(value: ir.Value | None) -> bool:
+    """Whether a value has the elements of a product of matrices, in whatever order."""
+    for op in ("Reshape", "Transpose"):
+        node = made_by(value, op)
+        if node is not None:
+            return _is_product(node.inputs[0])
+    return made_by(value, "MatMul") is not None
 
 
 def _move_before_reshape(model: ir.Model, node: ir.Node) -> None:

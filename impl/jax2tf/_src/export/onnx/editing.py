@@ -59,6 +59,12 @@ def reader_of(value: ir.Value) -> ir.Node | None:
     return uses[0].node if len(uses) == 1 and not value.is_graph_output() else None
 
 
+def inside(value: ir.Value | None, op: str) -> ir.Value | None:
+    """The operand of an op that makes a value which is read once; None if none does."""
+    node = made_by(value, op)
+    return None if node is None or reader_of(node.outputs[0]) is None else node.inputs[0]
+
+
 def is_float32(value: ir.Value | None) -> bool:
     """Whether the model says that the numbers are float32."""
     return value is not None and value.type == ir.TensorType(ir.DataType.FLOAT)

@@ -7,13 +7,17 @@ from collections.abc import Callable, Sequence
 import onnx_ir as ir
 from onnx_ir.passes import common
 
-from jax2tf._src.export.onnx import biases, fusions, redundant, sharing, transposes
+from jax2tf._src.export.onnx import biases, fusions, norms, redundant, sharing, transposes
 
 _remove_unused = common.RemoveUnusedNodesPass()
 
 # Passes change a model in place. Those of our own look for values with one reader, so that nodes
 # that nobody reads go before.
 _PASSES: Sequence[Callable[[ir.Model], object]] = (
+    # A mean that a norm takes twice is one.
+    common.CommonSubexpressionEliminationPass(),
+    _remove_unused,
+    norms.merge,
     fusions.merge,
     _remove_unused,
     transposes.merge,

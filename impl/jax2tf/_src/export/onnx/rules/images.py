@@ -31,18 +31,41 @@ def _resize_bilinear(w: Writer, node: Node, x: ir.Value, size: ir.Value) -> ir.V
 def _resized(w: Writer, node: Node, x: ir.Value, **attributes: PyTree) -> ir.Value:
     x = transposed(w, x, CHANNELS_FIRST[2])
     batch, *_, channels = sizes.sizes_of(node.inputs[0]) or []
-    target = sizes.joined(w, [batch, channels, *(sizes.entries(node.inputs[1]) or [])])
+    scales = _scales(node)
+    if scales is None:
+        target = sizes.joined(w, [batch, channels, *(sizes.entries(node.inputs[1]) or [])])
+    else:
+        target = w.constant([1, 1, *scales], np.float32)
     dtype = np.dtype(np.float32) if node.op == "ResizeBilinear" else sizes.dtype_of(node.inputs[0])
     result = w.op(
         "Resize",
         widened(w, "Resize", dtype, x),
         None,
-        None,
-        target,
+        *((None, target) if scales is None else (target,)),
         coordinate_transformation_mode=_coordinates(node),
         **attributes,
     )
     return transposed(w, narrowed(w, "Resize", dtype, result), CHANNELS_LAST[2])
+
+
+def _scales(node: Node) -> list[np.float32] | None:
+    """The factors of height and width, with which a size of an open batch is not computed.
+
+    None if they are not known, or if a product with one of them is rounded to another size.
+    """
+    scales = []
+    for axis in (1, 2):
+        old, new = (shape[axis] if shape else None for shape in _shapes(node))
+        if not isinstance(old, int) or not isinstance(new, int) or not old:
+            return None
+        scales.append(np.float32(new) / np.float32(old))
+        if np.floor(old * np.float64(scales[-1])) != new:
+            return None
+    return scales
+
+
+def _shapes(node: Node) -> tuple[PyTree, PyTree]:
+    return node.inputs[0].shape, node.outputs[0].shape
 
 
 @writes("ResizeNearestNeighbor")

@@ -17,7 +17,7 @@ from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.fusions import before_relu
 from jax2tf._src.lowering.emit.index_geometry import as_one_index
-from jax2tf._src.lowering.passes.idioms import resizing
+from jax2tf._src.lowering.passes.idioms import quotients, resizing
 from jax2tf._src.lowering.passes.idioms.matching import Match
 from jax2tf._src.lowering.registry import Lowered
 from jax2tf._src.targets.quirks import Quirk
@@ -425,6 +425,7 @@ IDIOMS: tuple[Idiom, ...] = (
         )
         for rank in range(1, 6)
     ),
+    Idiom("quotient", quotients.divided, quotients.quotient, numbers=("divisor",), dtypes=_FLOATS),
     # These guard the shift of logsumexp, and the case of equal infinities in logaddexp.
     Idiom(
         "finite",
