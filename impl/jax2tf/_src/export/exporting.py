@@ -71,8 +71,9 @@ def export(
     >>> result.differences["serving_default"]["y"] < 1e-6
     True
 
-    Files of ONNX need no TensorFlow: where it is not installed, the graph is made without it. Where
-    it is installed, they are still made of TensorFlow's graph. All other formats need it.
+    Files of ONNX and of LiteRT need no TensorFlow: where it is not installed, the graph is made
+    without it. Where it is installed, they are still made of TensorFlow's graph. All other formats
+    need it.
 
     The file or folder is written beside `path`, and renamed after it was verified. So `path` is
     always complete, even if the process is killed.

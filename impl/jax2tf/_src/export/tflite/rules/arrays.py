@@ -11,7 +11,6 @@ from jax2tf._src.export.tflite.registry import writes
 from jax2tf._src.export.tflite.rules.elementwise import SMALL, cast, rank_of, static_shape
 from jax2tf._src.export.tflite.writer import Writer
 from jax2tf._src.graph.graph import Node, Tensor
-from jax2tf._src.util.typing import PyTree
 
 _INT32 = np.dtype("int32")
 
@@ -202,44 +201,6 @@ def _reverse(w: Writer, node: Node, x: Value, axes: Value) -> Value:
     for axis in sorted({int(a) % rank for a in axes.array}):
         x = w.op("REVERSE_V2", x, w.constant([axis], np.int32), like=node.outputs[0])
     return x
-
-
-@writes("Slice")
-def _slice(w: Writer, node: Node, x: Value, begin: Value, size: Value) -> Value:
-    return w.op("SLICE", x, begin, size, like=node.outputs[0])
-
-
-_MASKS = {
-    "begin_mask": "beginMask",
-    "end_mask": "endMask",
-    "ellipsis_mask": "ellipsisMask",
-    "new_axis_mask": "newAxisMask",
-    "shrink_axis_mask": "shrinkAxisMask",
-}
-
-
-@writes("StridedSlice")
-def _strided_slice(w: Writer, node: Node, x: Value, *places: Value) -> Value:
-    masks: dict[str, PyTree] = {name: int(node.attributes[key]) for key, name in _MASKS.items()}
-    return w.op("STRIDED_SLICE", x, *places, like=node.outputs[0], **masks)
-
-
-@writes("Pad")
-def _pad(w: Writer, node: Node, x: Value, paddings: Value) -> Value:
-    return w.op("PAD", x, paddings, like=node.outputs[0])
-
-
-@writes("PadV2")
-def _pad_v2(w: Writer, node: Node, x: Value, paddings: Value, number: Value) -> Value:
-    if number.array is not None and number.array == 0 and not np.signbit(number.array):
-        return w.op("PAD", x, paddings, like=node.outputs[0])
-    return w.op("PADV2", x, paddings, number, like=node.outputs[0])
-
-
-@writes("MirrorPad")
-def _mirror_pad(w: Writer, node: Node, x: Value, paddings: Value) -> Value:
-    mode = int(node.attributes["mode"] == "SYMMETRIC")
-    return w.op("MIRROR_PAD", x, paddings, like=node.outputs[0], mode=mode)
 
 
 @writes("OneHot")
