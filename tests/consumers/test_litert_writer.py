@@ -60,6 +60,8 @@ FUNCTIONS = {
     "shapes": (lambda x: (x.reshape(2, 6), x.T, x[None], jnp.squeeze(x[:1])), X),
     "joined": (lambda x: jnp.concatenate([x, jnp.stack([x[0], x[1]])]), X),
     "parts": (lambda x: (x[1:, ::2], x[::-1], jnp.split(x, 2, 1), x[:, -1]), X),
+    "reversed": (lambda x: (lax.rev(x[None], (0, 1, 2)), lax.rev(x[:, None], (0, 2))), X),
+    "left as they are": (lambda x: ((x * 1 + x > 0) | np.zeros((3, 4), bool), x / 1), X),
     "padded": (lambda x: (jnp.pad(x, 1), jnp.pad(x, 1, constant_values=2)), X),
     "gathered": (lambda x: (x[jnp.array([2, 0])], jnp.take_along_axis(x, x.argsort(1), 1)), X),
     "written": (lambda x: (x.at[1].set(7), x.at[:, jnp.array([1, 1])].add(1)), X),
@@ -84,6 +86,18 @@ FUNCTIONS = {
         IMAGE,
     ),
     "transposed": (lambda x: lax.conv_transpose(x, KERNEL, (2, 2), "SAME"), IMAGE),
+    "convolutions of volumes": (
+        lambda x: lax.conv_general_dilated(
+            x[..., None, :],
+            KERNEL[:, :, None],
+            (2, 1, 1),
+            "SAME",
+            dimension_numbers=("NDHWC", "DHWIO", "NDHWC"),
+        ),
+        IMAGE,
+    ),
+    "resized": (lambda x: jax.image.resize(x, (2, 4, 16, 3), "nearest"), IMAGE),
+    "leaky": (lambda x: (jax.nn.leaky_relu(x, 0.1), jax.nn.one_hot(x.argmax(1), 4)), X),
     "pools": (
         lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"),
         IMAGE,

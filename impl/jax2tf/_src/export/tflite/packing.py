@@ -116,6 +116,8 @@ class _Packer:
         name = _options_of(op.code)
         if hasattr(self._schema, f"{name}T"):
             self._set_options(table, name, op)
+        elif op.options:
+            raise AttributeError(f"LiteRT's schema has no {name} for {op.code}")
         return table
 
     def _set_options(self, table: Table, name: str, op: Op) -> None:
@@ -181,6 +183,7 @@ _OPTIONS = {
     "MAX_POOL_2D": "Pool2DOptions",
     "BATCH_MATMUL": "BatchMatMulOptions",
     "CONV_2D": "Conv2DOptions",
+    "CONV_3D": "Conv3DOptions",
     "CONV_3D_TRANSPOSE": "Conv3DOptions",
     "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions",
     "MAXIMUM": "MaximumMinimumOptions",

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from jax2tf._src.export.tflite import identities
 from jax2tf._src.export.tflite.model import Op, Subgraph, Value, graphs_of
 from jax2tf._src.export.tflite.uses import Uses
 
@@ -15,6 +16,10 @@ def remove(graph: Subgraph) -> None:
     uses = Uses(graph)
     known: dict[Hashable, Op] = {}
     for op in graph.ops:
+        same = identities.operand_of(op)
+        if same is not None:
+            uses.replace(op.results[0], same)
+            continue
         if op.code == "RESHAPE":
             _shorten_reshape(uses, op)
         elif op.code == "TRANSPOSE":
@@ -33,21 +38,20 @@ def _key(op: Op) -> Hashable:
     return op.code, tuple(map(id, op.operands)), types, repr(sorted(op.options.items()))
 
 
+_RESHAPES = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
+
+
 def _shorten_reshape(uses: Uses, op: Op) -> None:
     """A reshape of a reshape is one; one to the shape that was there is none."""
     x = op.operands[0]
-    while x is not None and x.op is not None and x.op.code in ("RESHAPE", "EXPAND_DIMS"):
+    while x is not None and x.op is not None and x.op.code in _RESHAPES:
         x = x.op.operands[0]
     if x is None:
         return
     op.operands[0] = x
     (result,) = op.results
-    if _is_static(x) and x.shape == result.shape:
+    if identities.have_one_shape(x, result):
         uses.replace(result, x)
-
-
-def _is_static(x: Value) -> bool:
-    return x.shape is not None and all(isinstance(n, int) for n in x.shape)
 
 
 def _shorten_transpose(uses: Uses, op: Op) -> None:

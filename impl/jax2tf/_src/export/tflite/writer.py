@@ -139,10 +139,13 @@ class Writer:
     def _write_node(self, node: Node) -> None:
         rule = registry.rule_of(node.op)
         if rule is None:
-            raise NotImplementedError(f"no rule writes the op {node.op} for LiteRT")
+            raise NotImplementedError(f"no rule writes {node.op} for LiteRT: {node.name}")
         operands = [self.value(tensor) for tensor in node.inputs]
         self._node = node
-        results = registry.results_of(rule, self, node, operands)
+        try:
+            results = registry.results_of(rule, self, node, operands)
+        except NotImplementedError as error:
+            raise NotImplementedError(f"{error}, in {node.op} {node.name}") from error
         self._values.update(zip(node.outputs, results, strict=True))
 
     def unique(self, name: str) -> str:

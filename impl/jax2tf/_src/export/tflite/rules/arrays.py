@@ -198,8 +198,15 @@ def _reverse(w: Writer, node: Node, x: Value, axes: Value) -> Value:
     if axes.array is None:
         raise NotImplementedError("LiteRT has no REVERSE_V2 along axes that are computed")
     rank = rank_of(node.inputs[0])
+    # One op reverses along neighbours only.
+    runs: list[list[int]] = []
     for axis in sorted({int(a) % rank for a in axes.array}):
-        x = w.op("REVERSE_V2", x, w.constant([axis], np.int32), like=node.outputs[0])
+        if runs and runs[-1][-1] == axis - 1:
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    for run in runs:
+        x = w.op("REVERSE_V2", x, w.constant(run, np.int32), like=node.outputs[0])
     return x
 
 
