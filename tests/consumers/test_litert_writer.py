@@ -168,6 +168,10 @@ def test_what_a_loop_exchanges_is_right(dtype):
     check(lambda a, b: lax.fori_loop(0, 3, lambda i, c: (c[1], c[0], c[0]), (a, b, b)), a, b)
 
 
+def test_an_array_of_numpy_may_stand_before_a_tensor_of_open_size():
+    check(lambda n: ~n, N, specs=("b, 4:int32",))
+
+
 def test_open_sizes_are_open_in_the_file():
     def function(x, y):
         rows = x.reshape(x.shape[0], -1) @ jnp.ones((6, 2))

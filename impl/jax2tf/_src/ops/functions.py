@@ -56,7 +56,7 @@ def _refuse(name: str, *_: OpArgument, **__: OpArgument) -> NoReturn:
     )
 
 
-def dynamic_update_slice(operand: Tensor, update: Tensor, start: Tensor) -> Tensor:
+def dynamic_update_slice(operand: Tensor, update: Tensor, start: Tensor) -> Any:
     """The operand with `update` at the place `start`: XLA's op, for which `tf` has no function."""
     if is_making():
         return own.dynamic_update_slice(operand, update, start)

@@ -33,10 +33,10 @@ _MASKS = {
 def _strided_slice(w: Writer, node: Node, x: Value, *places: Value) -> Value:
     result = node.outputs[0]
     masks: dict[str, PyTree] = {name: int(node.attributes[key]) for key, name in _MASKS.items()}
-    known = [place.array for place in places]
-    if any(array is None for array in known):
+    known = [place.array.tolist() for place in places if place.array is not None]
+    if len(known) < len(places):
         return w.op("STRIDED_SLICE", x, *places, like=result, **masks)
-    cuts = _cuts(masks, [[int(n) for n in np.ravel(array)] for array in known], rank_of(x))
+    cuts = _cuts(masks, known, rank_of(x))
     part = _cut(w, x, cuts)
     added = [i for i, cut in enumerate(cut for cut in cuts if not cut.shrinks) if cut.is_new]
     if not added:
