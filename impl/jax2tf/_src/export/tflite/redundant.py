@@ -35,7 +35,7 @@ def remove(graph: Subgraph) -> None:
 
 def _key(op: Op) -> Hashable:
     types = tuple((x.dtype, x.shape) for x in op.results)
-    return op.code, tuple(map(id, op.operands)), types, repr(sorted(op.options.items()))
+    return op.code, tuple(op.operands), types, repr(sorted(op.options.items()))
 
 
 _RESHAPES = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
