@@ -136,9 +136,9 @@ def test_an_op_says_what_to_install():
         (["versions"], 0, ""),
         (["explain", "math:sin"], 1, "python -m jax2tf explain needs the package tensorflow"),
         (
-            ["export", "jax.numpy:sin", "--input", "x=3", "--to", "f.tflite"],
+            ["export", "jax.numpy:sin", "--input", "x=3", "--to", "f.xml"],
             1,
-            "the format 'litert' needs the package tensorflow",
+            "the format 'openvino' needs the package tensorflow",
         ),
         (["export", "jax.nn:softplus", "--input", "x=b,3", "--to", "f.onnx"], 0, ""),
     ],

@@ -1,9 +1,10 @@
-"""Exports all models to ONNX in a process in which `import tensorflow` raises.
+"""Exports all models to an engine in a process in which `import tensorflow` raises.
 
-    python -m tests.consumers.models.without_tensorflow FOLDER
+    python -m tests.consumers.models.without_tensorflow FOLDER .onnx
 
-The batch is open, and the length too where the model takes any. `export` compares the results of
-ONNX Runtime with those of JAX. The program prints a line of JSON for each export.
+The batch is open, and the length too where the model takes any; for LiteRT each model is exported
+once. `export` compares the results of the engine with those of JAX. The program prints a line of
+JSON for each export.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from tests.consumers.models import MODELS, Model
 BATCHES = (1, 3)
 
 
-def cases() -> list[tuple[str, bool]]:
+def cases(suffix: str) -> list[tuple[str, bool]]:
     """The models by name, and whether the length is open."""
+    if suffix == ".tflite":
+        return [(name, model.has_length) for name, model in MODELS.items()]
     return [
         (n, is_open) for n, m in MODELS.items() for is_open in (False, True)[: 1 + m.has_length]
     ]
@@ -49,6 +52,6 @@ def error_of(model: Model, is_open: bool, path: pathlib.Path) -> str:
 
 
 if __name__ == "__main__":
-    for name, is_open in cases():
-        path = pathlib.Path(sys.argv[1]) / f"{name}_{is_open}.onnx"
+    for name, is_open in cases(sys.argv[2]):
+        path = pathlib.Path(sys.argv[1]) / f"{name}_{is_open}{sys.argv[2]}"
         print(json.dumps([name, is_open, error_of(MODELS[name], is_open, path)]), flush=True)

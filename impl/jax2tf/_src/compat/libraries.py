@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from types import ModuleType
 
@@ -24,4 +25,6 @@ def litert_schema() -> ModuleType:
 
     They are private in TensorFlow. ai-edge-litert has them publicly, but may not be installed.
     """
+    if importlib.util.find_spec("ai_edge_litert") is not None:
+        return importlib.import_module("ai_edge_litert.schema_py_generated")
     return importlib.import_module("tensorflow.lite.python.schema_py_generated")

@@ -71,8 +71,9 @@ def export(
     >>> result.differences["serving_default"]["y"] < 1e-6
     True
 
-    Files of ONNX need no TensorFlow, except for functions that call TensorFlow (`call_tf`). All
-    other formats need it.
+    Files of ONNX and of LiteRT need no TensorFlow, except for functions that call TensorFlow
+    (`call_tf`). Where TensorFlow is installed, its converter writes the files of LiteRT. All other
+    formats need it.
 
     The file or folder is written beside `path`, and renamed after it was verified. So `path` is
     always complete, even if the process is killed.

@@ -70,6 +70,8 @@ class Format:
       beside: the suffixes of the files that are written beside the one at the path.
       data: the option by which the arrays stand in a file beside it; empty if there is none.
       check_options: refuses options that exclude or need each other.
+      check_writer: refuses to begin if what writes the format is missing, where that is not always
+        the same package.
       check_runner: refuses to begin if a program that runs the format is missing.
       obstacle: returns the reason why a path must not be replaced; empty if it may be.
       steps: returns the renames, from written files to their places, in an order in which files
@@ -87,6 +89,7 @@ class Format:
     beside: Sequence[str] = ()
     data: str = ""
     check_options: Callable[[Mapping[str, Option]], None] = _accept
+    check_writer: Callable[[], None] = lambda: None
     check_runner: Callable[[], None] = lambda: None
     obstacle: Callable[[Path], str] = obstacles.of_file
     steps: Callable[[Sequence[Path], Sequence[Path]], destination.Steps] = destination.each
@@ -119,9 +122,10 @@ FORMATS: Mapping[str, Format] = {
             obstacle=obstacles.of_saved_model,
         ),
         Format(
-            *("litert", ".tflite", litert, {"target": "litert", **_FOR_ENGINES}, ("tensorflow",)),
+            *("litert", ".tflite", litert, {"target": "litert", **_FOR_ENGINES}),
             has_several=True,
             check_options=litert.check_options,
+            check_writer=litert.require_writer,
         ),
         Format(
             "onnx",
@@ -225,6 +229,7 @@ def check_packages(chosen: Format, with_running: bool) -> None:
       MissingPackageError: one of them is not installed.
     """
     packages.require(chosen.to_write, f"the format {chosen.name!r}")
+    chosen.check_writer()
     if with_running:
         packages.require(
             chosen.to_run,

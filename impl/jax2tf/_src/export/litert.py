@@ -1,4 +1,7 @@
-"""Writes LiteRT files (.tflite) by tf.lite's converter, with builtin ops only."""
+"""Writes LiteRT files (.tflite) with builtin ops only.
+
+Where TensorFlow is installed, tf.lite's converter writes them; elsewhere our writer does (tflite/).
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from jax2tf._src.export import litert_weights, packages
+from jax2tf._src.export import packages
 from jax2tf._src.export.job import Job, converting
 from jax2tf._src.export.signatures import Signature
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes.value_checks import CHOICES
-from jax2tf._src.util.lazy_imports import tf
+from jax2tf._src.util.lazy_imports import has_tensorflow, tf
 from jax2tf._src.util.typing import Option, PyTree
 
 OPTIONS = {
@@ -50,8 +53,16 @@ def check_options(options: Mapping[str, Option]) -> None:
 
     Raises:
       ValueError: full-integer quantisation without representative data, or the other way round.
+      MissingPackageError: the integers are those of TensorFlow's converter, which is not installed.
     """
-    is_integer = options.get("quantize") == "int8"
+    kind = options.get("quantize")
+    if kind in ("dynamic", "int8") and not has_tensorflow():
+        packages.require(
+            ["tensorflow"],
+            f"quantize={kind!r} of the format 'litert'",
+            "pass quantize='float16' or 'int4', which need none",
+        )
+    is_integer = kind == "int8"
     has_data = options.get("representative_data") is not None
     if is_integer and not has_data:
         raise ValueError(
@@ -69,8 +80,31 @@ def check_options(options: Mapping[str, Option]) -> None:
                 )
 
 
+def require_writer() -> None:
+    """Refuses to begin without the package that writes the file.
+
+    Raises:
+      MissingPackageError: neither TensorFlow nor ai-edge-litert is installed.
+    """
+    if not has_tensorflow():
+        packages.require(
+            ["ai_edge_litert", "flatbuffers"],
+            "the format 'litert' where TensorFlow is not installed",
+        )
+
+
 def write(job: Job) -> int:
     """Writes the file `job.target`; returns the number of ops."""
+    content, ops = _by_tensorflow(job) if has_tensorflow() else _without_tensorflow(job)
+    job.target.write_bytes(content)
+    # LiteRT keeps files of metadata in a zip archive at the end of the model.
+    with zipfile.ZipFile(job.target, "a") as archive:
+        archive.writestr(METADATA, json.dumps(job.metadata, indent=2) + "\n")
+    return ops
+
+
+def _by_tensorflow(job: Job) -> tuple[bytes, int]:
+    """The content of the file by TensorFlow's converter, and the number of ops."""
     names = [signature.name for signature in job.signatures]
     with _without_advice():
         converter = tf.lite.TFLiteConverter.from_saved_model(
@@ -82,14 +116,30 @@ def write(job: Job) -> int:
     _quantize(converter, job)
     with converting("the converter of LiteRT", job), _without_advice():
         content = converter.convert()
+    content = _stored(content, job)
+    return content, _count_ops(content)
+
+
+def _without_tensorflow(job: Job) -> tuple[bytes, int]:
+    """The content of the file by our writer, and the number of ops."""
+    own_graphs = importlib.import_module("jax2tf._src.export.tflite.own_graphs")
+    programs = own_graphs.programs_of(job.signatures, job.params, job.convert)
+    with converting("the writer of LiteRT files", job):
+        content, ops = own_graphs.content_of(programs)
+        content = _stored(content, job)
+        # The interpreter refuses a use of an op that it lacks when it loads the file.
+        importlib.import_module("ai_edge_litert.interpreter").Interpreter(model_content=content)
+    return content, ops
+
+
+def _stored(content: bytes, job: Job) -> bytes:
+    """The content with the weights in fewer bits, if we store these."""
     kind = job.options.get("quantize")
-    if kind in _STORED_BY_US:
-        content = litert_weights.stored(content, kind)
-    job.target.write_bytes(content)
-    # LiteRT keeps files of metadata in a zip archive at the end of the model.
-    with zipfile.ZipFile(job.target, "a") as archive:
-        archive.writestr(METADATA, json.dumps(job.metadata, indent=2) + "\n")
-    return _count_ops(content)
+    if kind not in _STORED_BY_US:
+        return content
+    weights = importlib.import_module("jax2tf._src.export.litert_weights")
+    stored: bytes = weights.stored(content, kind)
+    return stored
 
 
 def _quantize(converter: tf.lite.TFLiteConverter, job: Job) -> None:

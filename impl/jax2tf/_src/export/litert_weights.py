@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import functools
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -13,6 +12,7 @@ import flatbuffers
 import numpy as np
 
 from jax2tf._src import compat
+from jax2tf._src.export.litert_buffers import pack_aligned
 from jax2tf._src.export.weights import in_half_bytes, is_weight, quantized
 from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import PyTree
@@ -68,7 +68,7 @@ def stored(content: bytes, kind: str) -> bytes:
         _Graph(schema, model, graph, buffers).store(kind)
     _without_unread_buffers(model)
     for buffer in model.buffers:
-        buffer.Pack = functools.partial(_packed, schema, buffer)
+        pack_aligned(schema, buffer)
     builder = flatbuffers.Builder(len(content))
     builder.Finish(model.Pack(builder), b"TFL3")
     return bytes(builder.Output())
@@ -207,24 +207,3 @@ class _Graph:
 @cached
 def _names(enum: Table) -> Mapping[int, str]:
     return {value: name for name, value in vars(enum).items() if isinstance(value, int)}
-
-
-# LiteRT's schema requires this alignment; FlatBuffers' builder in Python aligns bytes to 1.
-_ALIGNMENT = 16
-
-
-def _packed(schema: ModuleType, buffer: Table, builder: Table) -> PyTree:
-    """Writes a buffer as its generated method `Pack` does, but aligned for kernels."""
-    data = None
-    if buffer.data is not None and len(buffer.data):
-        content = np.ascontiguousarray(buffer.data).tobytes()
-        builder.StartVector(1, len(content), _ALIGNMENT)
-        builder.head -= len(content)
-        builder.Bytes[builder.head : builder.head + len(content)] = content
-        data = builder.EndVector()
-    schema.BufferStart(builder)
-    if data is not None:
-        schema.BufferAddData(builder, data)
-    schema.BufferAddOffset(builder, buffer.offset)
-    schema.BufferAddSize(builder, buffer.size)
-    return schema.BufferEnd(builder)

@@ -14,6 +14,8 @@ _INSTALLED_BY = {
     "onnx": "the extra `onnx` (pip install 'jax2tf[onnx]')",
     "onnx_ir": "the extra `onnx` (pip install 'jax2tf[onnx]')",
     "onnxruntime": "the extra `onnx` (pip install 'jax2tf[onnx]')",
+    "ai_edge_litert": "the extra `litert` (pip install 'jax2tf[litert]')",
+    "flatbuffers": "the extra `litert` (pip install 'jax2tf[litert]')",
     "openvino": "the extra `consumers` (pip install 'jax2tf[consumers]')",
     "tensorflowjs": "pip install --no-deps tensorflowjs, whose dependencies pin a TensorFlow",
     "safetensors": "the extra `checkpoints` (pip install 'jax2tf[checkpoints]')",

@@ -92,6 +92,8 @@ class Symbol:
     """
 
     device = ""
+    # NumPy leaves operators to the methods below: it would make arrays of objects.
+    __array_ufunc__ = None
 
     def __init__(self, tensor: Tensor, graph: Maker) -> None:
         self.tensor = tensor

@@ -182,6 +182,12 @@ def _cast(node: Node, x: np.ndarray) -> np.ndarray | None:
     return x.astype(dtype) if is_exact else None
 
 
+def _right_shift(node: Node, x: np.ndarray, distance: np.ndarray) -> np.ndarray | None:
+    # Engines differ in distances that are negative, or not less than the number of bits.
+    is_known = ((distance >= 0) & (distance < 8 * x.dtype.itemsize)).all()
+    return np.right_shift(x, distance) if is_known else None
+
+
 def _bitcast(node: Node, x: np.ndarray) -> np.ndarray | None:
     dtype = node.outputs[0].dtype
     assert dtype is not None
@@ -193,6 +199,7 @@ _ELEMENTWISE: Mapping[str, Op] = {
     "Abs": _each(np.abs),
     "AddV2": _each(np.add, dimensions.add),
     "Bitcast": Op(_bitcast, None),
+    "BitwiseXor": _each(np.bitwise_xor),
     "Cast": Op(_cast, lambda node, x: x),
     "Equal": _each(np.equal),
     "FloorDiv": _each(None, _floor),
@@ -209,7 +216,10 @@ _ELEMENTWISE: Mapping[str, Op] = {
     "Mul": _each(np.multiply, dimensions.multiply),
     "Neg": _each(np.negative, lambda x: dimensions.subtract(0, x), 1),
     "NotEqual": _each(np.not_equal),
+    "Pad": Op(lambda node, x, paddings: np.pad(x, paddings), None),
+    "PadV2": Op(lambda node, x, paddings, value: np.pad(x, paddings, constant_values=value), None),
     "RealDiv": _each(np.divide),
+    "RightShift": Op(_right_shift, None),
     "Reciprocal": _each(lambda x: np.ones_like(x) / x),
     "Rsqrt": _each(lambda x: np.ones_like(x) / np.sqrt(x)),
     "SelectV2": _each(np.where),

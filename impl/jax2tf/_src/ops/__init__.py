@@ -20,6 +20,7 @@ broadcast_to = by_tensorflow("broadcast_to")
 concat = functions.concat
 constant = functions.constant
 convert_to_tensor = by_tensorflow("convert_to_tensor")
+dynamic_update_slice = functions.dynamic_update_slice
 ensure_shape = functions.ensure_shape
 expand_dims = functions.expand_dims
 fill = by_tensorflow("fill")

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from jax2tf._src import compat
 from jax2tf._src.graph import ops as own
 from jax2tf._src.graph.make import is_making
 from jax2tf._src.ops import writing
@@ -53,6 +54,13 @@ def _refuse(name: str, *_: OpArgument, **__: OpArgument) -> NoReturn:
         f"jax2tf: graphs that are made without TensorFlow have no {name} yet. What to do: install "
         "tensorflow, which makes the graph then"
     )
+
+
+def dynamic_update_slice(operand: Tensor, update: Tensor, start: Tensor) -> Any:
+    """The operand with `update` at the place `start`: XLA's op, for which `tf` has no function."""
+    if is_making():
+        return own.dynamic_update_slice(operand, update, start)
+    return compat.xla.xla_ops.xla_dynamic_update_slice(operand, update, start)
 
 
 def _in_graphs(name: str) -> Callable[[Callable[..., OpArgument]], Function]:

@@ -11,6 +11,7 @@ from jax2tf._src.graph.ops.arrays import broadcast_to as broadcast_to
 from jax2tf._src.graph.ops.arrays import concat as concat
 from jax2tf._src.graph.ops.arrays import constant as constant
 from jax2tf._src.graph.ops.arrays import convert_to_tensor as convert_to_tensor
+from jax2tf._src.graph.ops.arrays import dynamic_update_slice as dynamic_update_slice
 from jax2tf._src.graph.ops.arrays import ensure_shape as ensure_shape
 from jax2tf._src.graph.ops.arrays import expand_dims as expand_dims
 from jax2tf._src.graph.ops.arrays import fill as fill

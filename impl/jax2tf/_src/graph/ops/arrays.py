@@ -202,6 +202,11 @@ def size(input: PyTree, out_type: PyTree = int32) -> Symbol:
     return raw.Size(input=input, out_type=out_type)
 
 
+def dynamic_update_slice(operand: PyTree, update: PyTree, start: PyTree) -> Symbol:
+    """The operand with `update` at the place `start`."""
+    return raw.XlaDynamicUpdateSlice(input=operand, update=update, indices=start)
+
+
 def slice(input_: PyTree, begin: PyTree, size: PyTree) -> Symbol:
     """The part from `begin` of these sizes."""
     known = [x.dtype for x in (begin, size) if isinstance(x, Symbol)]

@@ -327,7 +327,7 @@ class _Slices(_Rows):
 
     def written(self, rows: Tensor, place: Dim, value: Tensor) -> Tensor:
         start = ops.stack([place, *[ops.constant(0)] * value.shape.rank])
-        return ops.xla.xla_dynamic_update_slice(rows, ops.expand_dims(value, 0), start)
+        return ops.dynamic_update_slice(rows, ops.expand_dims(value, 0), start)
 
 
 @register("custom_linear_solve", takes_keys=True)

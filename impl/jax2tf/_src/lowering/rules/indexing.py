@@ -45,7 +45,7 @@ def _dynamic_update_slice(ctx: Context, operand: Tensor, update: Tensor, *starts
     if not starts:
         return ops.identity(update)
     begin = iw.as_one_index(starts)
-    result = ops.xla.xla_dynamic_update_slice(wide(operand), wide(update), begin)
+    result = ops.dynamic_update_slice(wide(operand), wide(update), begin)
     return ops.cast(result, operand.dtype)
 
 

@@ -319,7 +319,7 @@ def _update_of_slice(operand: jax.Array, update: jax.Array, *starts: jax.Array) 
 def _dynamic_update_slice(ctx: Context, operand: Tensor, update: Tensor, *starts: Tensor) -> Tensor:
     del ctx
     # The op keeps the slice inside the operand, as JAX does.
-    return ops.xla.xla_dynamic_update_slice(operand, update, as_one_index(starts))
+    return ops.dynamic_update_slice(operand, update, as_one_index(starts))
 
 
 IDIOMS: tuple[Idiom, ...] = (

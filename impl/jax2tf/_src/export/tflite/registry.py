@@ -1,0 +1,31 @@
+"""The rules that write ops of the graph as ops of LiteRT, by the name of the op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from jax2tf._src.graph.graph import Node
+from jax2tf._src.util import registering
+from jax2tf._src.util.typing import PyTree
+
+# Takes the writer, the node and its operands as values of the file; gives the result, or a sequence
+# of results where the op has several.
+Rule = Callable[..., PyTree]
+
+_rules: dict[str, Rule] = {}
+
+
+def writes(*ops: str) -> Callable[[Rule], Rule]:
+    """A decorator: the function `rule(writer, node, *operands)` writes these ops."""
+    return registering.under(_rules, ops, "two rules write the op")
+
+
+def rule_of(op: str) -> Rule | None:
+    """The rule of an op; None if there is none."""
+    return _rules.get(op)
+
+
+def results_of(rule: Rule, writer: PyTree, node: Node, operands: Sequence[PyTree]) -> list[PyTree]:
+    """The results of a rule as a list; `writer` is the Writer that rules add ops to."""
+    results = rule(writer, node, *operands)
+    return list(results) if isinstance(results, list | tuple) else [results]
