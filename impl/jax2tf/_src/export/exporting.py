@@ -179,7 +179,7 @@ def export(
         job = Job(
             signatures=signatures,
             params=params,
-            convert=_convert_options(chosen, options),
+            convert=convert_options(chosen, options),
             options=options,
             metadata=_metadata(signatures),
             scratch=folder,
@@ -235,8 +235,11 @@ def _widened(
     return tuple(by_name.values()), widening.widened(params), wide_trials, wide_options
 
 
-def _convert_options(chosen: Format, options: Mapping[str, Option]) -> Mapping[str, Option]:
-    """The options of `convert`. A graph for int8 assumes finite numbers, because integers are."""
+def convert_options(chosen: Format, options: Mapping[str, Option]) -> Mapping[str, Option]:
+    """The options of `convert` for a format.
+
+    A graph for int8 assumes finite numbers, because integers are.
+    """
     if "assume_finite" not in chosen.engine.OPTIONS:
         return chosen.convert
     of_engine = {**chosen.convert, "value_checks": options.get("value_checks", "raise")}
