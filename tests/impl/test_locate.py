@@ -199,3 +199,25 @@ def test_the_command_prints_the_answer(tmp_path, capsys):
     assert "tanh" in page.read_text()
     assert command.main(["locate", f"{__name__}:function", "-i", "b,5", "--file", path]) == 1
     assert "python -m jax2tf locate: jax2tf.locate: the file" in capsys.readouterr().err
+
+
+def test_a_failed_verification_says_the_line(monkeypatch, tmp_path):
+    def own(params, x):
+        return model(params, x * 2.0)
+
+    jax2tf.export(own, PARAMS, SPECS, tmp_path / "right.onnx", progress=False)
+    rules = registry._RULES[lax.sin_p]
+    wrong = registry.Rule(lambda ctx, x: ops.raw.Cos(x=x), frozenset(), False, False)
+    monkeypatch.setitem(registry._RULES, lax.sin_p, dict.fromkeys(rules, wrong))
+
+    def another(params, x):
+        return model(params, x * 3.0)
+
+    arguments = (another, PARAMS, SPECS, tmp_path / "wrong.onnx")
+    with pytest.raises(jax2tf.VerificationError, match=rf"at sin, {__file__}:") as caught:
+        jax2tf.export(*arguments, progress=False)
+    assert caught.value.located.party is Party.LOWERING
+    with pytest.raises(jax2tf.VerificationError) as caught:
+        jax2tf.export(*arguments, progress=False, locate=False)
+    assert caught.value.located is None
+    assert "locate" not in str(caught.value)

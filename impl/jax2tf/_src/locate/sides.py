@@ -37,6 +37,7 @@ class File:
       program: the user's program.
       signature: the signature of the file.
       params: its parameters.
+      written: the same program, if it was just written.
     """
 
     files: Files
@@ -44,6 +45,7 @@ class File:
     program: Program
     signature: Signature
     params: PyTree
+    written: tuple[Path, Job] | None = None
 
     @property
     def feeds(self) -> Mapping[str, np.ndarray]:
@@ -53,7 +55,7 @@ class File:
     @functools.cached_property
     def fresh(self) -> tuple[Path, Job]:
         """The same program, written anew."""
-        return self.files.write(self.signature, self.params)
+        return self.written or self.files.write(self.signature, self.params)
 
     @functools.cached_property
     def fresh_outputs(self) -> Outputs:
