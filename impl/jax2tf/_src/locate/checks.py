@@ -10,7 +10,7 @@ from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export.formats import FORMATS
 from jax2tf._src.export.signatures import Signature
 from jax2tf._src.locate import graphs
-from jax2tf._src.locate.tensors import READERS
+from jax2tf._src.locate.tensors import reader_of
 from jax2tf._src.targets.by_name import TARGETS
 from jax2tf._src.util import option_checks
 
@@ -65,7 +65,7 @@ def interface(path: Path, format_name: str, signature: Signature) -> None:
       ValueError: the inputs differ.
       jax2tf.ExportError: the file cannot be read.
     """
-    reader = READERS.get(format_name)
+    reader = reader_of(format_name)
     if reader is None:
         return
     try:

@@ -18,7 +18,9 @@ from jax2tf._src.locate import exactness
 from jax2tf._src.locate.program import Program, Values, as_numpy
 
 # The largest difference of a tensor to the result that it is, in units of the largest element.
-_NEAR = 2e-3
+_NEAR = 1e-3
+# Differences below this are those of rounding: the tensor that is free is taken.
+_ROUNDING = 3e-6
 # Elements that are compared first.
 _SAMPLED = 16
 # The orders of dimensions that converters choose for windows and matrices.
@@ -115,7 +117,7 @@ def _same_kind(x: np.ndarray, y: np.ndarray) -> bool:
 def _place(
     expected: np.ndarray, candidates: list[tuple[str, np.ndarray]], used: set[str]
 ) -> Place | None:
-    fits: list[tuple[bool, float, Place]] = []
+    fits: list[tuple[float, bool, Place]] = []
     for name, tensor in candidates:
         if not _same_kind(tensor, expected):
             continue
@@ -126,7 +128,7 @@ def _place(
                 continue
             distance = None if array is None else _distance(array, expected)
             if distance is not None:
-                fits.append((name in used, distance, place))
+                fits.append((max(distance, _ROUNDING), name in used, place))
                 break
     return min(fits, key=lambda fit: fit[:2])[2] if fits else None
 

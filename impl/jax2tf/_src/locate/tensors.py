@@ -2,127 +2,44 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
-from jax2tf._src.export import packages
-from jax2tf._src.export.onnx import pairs
 from jax2tf._src.locate.differences import Difference
-from jax2tf._src.util.typing import PyTree
-
-
-@dataclasses.dataclass(frozen=True)
-class Taken:
-    """An input of a file.
-
-    Attributes:
-      dtype: its dtype.
-      shape: the sizes of its dimensions; None or a text for an open one.
-    """
-
-    dtype: np.dtype
-    shape: tuple[int | str | None, ...]
-
-    def takes(self, dtype: np.dtype, shape: Sequence[int | str]) -> bool:
-        """Whether the input takes arrays of a dtype and of a shape with open dimensions."""
-        return (
-            self.dtype == dtype
-            and len(self.shape) == len(shape)
-            and all(
-                size == given or not isinstance(size, int) or not isinstance(given, int)
-                for size, given in zip(self.shape, shape, strict=True)
-            )
-        )
-
-    def __str__(self) -> str:
-        sizes = ", ".join("?" if size is None else str(size) for size in self.shape)
-        return f"{self.dtype.name}[{sizes}]"
+from jax2tf._src.locate.inputs import Taken
 
 
 class Reader(Protocol):
-    """Reads the tensors inside files of one format."""
+    """The interface of the modules that read files of a format."""
 
-    def inputs(self, path: Path) -> dict[str, Taken]:
-        """The inputs of a file by name."""
+    @property
+    def inputs(self) -> Callable[[Path], dict[str, Taken]]:
+        """Takes a file; returns its inputs by name."""
 
-    def differences(self, path: Path, fresh: Path) -> list[Difference]:
-        """What a file has otherwise than one that was written anew."""
+    @property
+    def differences(self) -> Callable[[Path, Path], list[Difference]]:
+        """Takes a file and one that was written anew; returns what the first has otherwise."""
 
-    def tensors(self, path: Path, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Runs a file; returns all tensors that can be read, in the order in which they are made.
-
-        Args:
-          path: the file.
-          feeds: the inputs by name.
-        """
+    @property
+    def tensors(self) -> Callable[[Path, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
+        """Takes a file and inputs by name; runs it, and returns all tensors that can be read."""
 
 
-class Onnx:
-    """ONNX Runtime runs a copy of the model that returns the results of all nodes."""
-
-    def inputs(self, path: Path) -> dict[str, Taken]:
-        model = _loaded(path)
-        made = {tensor.name for tensor in model.graph.initializer}
-        return {x.name: _taken(x.type.tensor_type) for x in model.graph.input if x.name not in made}
-
-    def differences(self, path: Path, fresh: Path) -> list[Difference]:
-        onnx_differences = importlib.import_module("jax2tf._src.locate.onnx_differences")
-        found: list[Difference] = onnx_differences.between(_loaded(path), _loaded(fresh))
-        return found
-
-    def tensors(self, path: Path, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        onnxruntime = packages.import_package("onnxruntime", "running an ONNX file")
-        data = pairs.data_beside(path)
-        model = _loaded(path)
-        names = returning_all(model)
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / path.name
-            copy.write_bytes(model.SerializeToString())
-            if data.exists():
-                (Path(folder) / data.name).symlink_to(data.absolute())
-            options = onnxruntime.SessionOptions()
-            # Ops that are merged would not make the results of their parts.
-            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-            session = onnxruntime.InferenceSession(
-                str(copy), options, providers=["CPUExecutionProvider"]
-            )
-            given = {x.name: feeds[x.name] for x in session.get_inputs() if x.name in feeds}
-            results = session.run(names, given)
-        return {
-            name: result
-            for name, result in zip(names, results, strict=True)
-            if isinstance(result, np.ndarray)
-        }
+# The modules that read formats; they import packages that only their format needs.
+_READERS = {
+    "onnx": "onnx_tensors",
+    "litert": "litert_tensors",
+    "openvino": "openvino_tensors",
+}
 
 
-def _loaded(path: Path) -> PyTree:
-    onnx = packages.import_package("onnx", "reading the tensors of an ONNX file")
-    return onnx.load(str(path), load_external_data=False)
-
-
-def _taken(kind: PyTree) -> Taken:
-    helper = importlib.import_module("onnx.helper")
-    sizes = tuple(
-        d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in kind.shape.dim
-    )
-    return Taken(np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)), sizes)
-
-
-def returning_all(model: PyTree) -> list[str]:
-    """Makes outputs of all results of nodes, in place; returns their names."""
-    graph = model.graph
-    known = {output.name for output in graph.output}
-    names = [name for node in graph.node for name in node.output if name]
-    for name in names:
-        if name not in known:
-            graph.output.add().name = name
-    return names
-
-
-READERS: Mapping[str, Reader] = {"onnx": Onnx()}
+def reader_of(format_name: str) -> Reader | None:
+    """The reader of a format; None if the tensors inside its files cannot be read."""
+    name = _READERS.get(format_name)
+    if name is None:
+        return None
+    return cast(Reader, importlib.import_module(f"jax2tf._src.locate.{name}"))
