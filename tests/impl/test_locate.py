@@ -221,3 +221,33 @@ def test_a_failed_verification_says_the_line(monkeypatch, tmp_path):
         jax2tf.export(*arguments, progress=False, locate=False)
     assert caught.value.located is None
     assert "locate" not in str(caught.value)
+
+
+def _loops(params, x):
+    def step(carry, row):
+        carry = jnp.tanh(carry @ params["w"][0] + row)
+        return jnp.where(carry.sum() > 0, jnp.sin(carry), carry), carry.sum()
+
+    carry, sums = lax.scan(step, x, jnp.ones((5, 8)))
+    carry = lax.while_loop(lambda c: c.sum() < 40, lambda c: c + 1 + jnp.cos(c) / 2, carry)
+    return lax.cond(carry.sum() > 0, lambda c: jnp.exp(-c), lambda c: c, carry), sums
+
+
+@pytest.mark.parametrize(
+    ("primitive", "title"),
+    [("tanh", "step 0 of scan"), ("cos", "step 0 of while"), ("exp", "branch 1")],
+)
+def test_the_step_of_a_loop_and_the_equation_of_its_body_are_found(monkeypatch, primitive, title):
+    assert jax2tf.locate(_loops, PARAMS, "1, 8", "graph").equation is None
+    wrong_primitive = getattr(lax, f"{primitive}_p")
+    rules = registry._RULES[wrong_primitive]
+    wrong = registry.Rule(lambda ctx, x: ops.raw.Sigmoid(x=x), frozenset(), False, False)
+    monkeypatch.setitem(registry._RULES, wrong_primitive, dict.fromkeys(rules, wrong))
+
+    def own(params, x):
+        return _loops(params, x * 1.0)
+
+    found = jax2tf.locate(own, PARAMS, "1, 8", "graph")
+    assert (found.party, found.primitive) == (Party.LOWERING, primitive)
+    assert found.step[-1] == title
+    assert f"{__file__}:" in found.source

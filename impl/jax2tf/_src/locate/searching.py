@@ -12,7 +12,7 @@ from jax2tf._src import compat
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export.tolerances import Precision, tolerance_of
 from jax2tf._src.export.verification import dtypes_of
-from jax2tf._src.locate import finding, parties, prefixes, texts
+from jax2tf._src.locate import finding, loops, parties, prefixes, texts
 from jax2tf._src.locate.answer import Line, Located
 from jax2tf._src.locate.differences import Difference
 from jax2tf._src.locate.files import Outputs
@@ -35,7 +35,9 @@ def in_graph(mode: str, sides: Sequence[Graph]) -> Located:
     if suspect is None:
         return answer.nothing()
     case = Case.of(side.program.equations, suspect)
-    return answer.of(suspect, parties.of_graph(case, mode, side.options))
+    within = loops.inside(case, loops.in_graphs(side))
+    inner = case if within is None else Case.of(within.program.equations, within.suspect)
+    return answer.of(suspect, parties.of_graph(inner, mode, side.options), within)
 
 
 def in_file(name: str, sides: Sequence[File]) -> Located:
@@ -66,7 +68,9 @@ def in_file(name: str, sides: Sequence[File]) -> Located:
     if suspect is None:
         return answer.nothing()
     case = Case.of(side.program.equations, suspect)
-    return answer.of(suspect, parties.of_file(case, maker))
+    within = loops.inside(case, loops.in_files(maker))
+    inner = case if within is None else Case.of(within.program.equations, within.suspect)
+    return answer.of(suspect, parties.of_file(inner, maker), within)
 
 
 def _run(name: str, side: File) -> Outputs:
@@ -160,8 +164,10 @@ class _Answer:
             )
         return Located(self._target, self._agrees, self._far, self._lines, reason=reason)
 
-    def of(self, suspect: Suspect, verdict: Verdict) -> Located:
-        """The answer on an equation."""
+    def of(self, suspect: Suspect, verdict: Verdict, within: loops.Inside | None = None) -> Located:
+        """The answer on an equation, or on one within it."""
+        if within is not None:
+            return self._within(suspect, verdict, within)
         eqn = self._program.equations[suspect.index]
         line = self._lines[suspect.index]
         at = texts.worst(suspect.actual, suspect.expected)
@@ -183,6 +189,33 @@ class _Answer:
             reason=verdict.reason,
             remedy=verdict.remedy,
             program=texts.program(eqn, suspect.operands, at, self._how),
+        )
+
+    def _within(self, suspect: Suspect, verdict: Verdict, within: loops.Inside) -> Located:
+        """The answer on an equation within a loop or a branch."""
+        inner = within.suspect
+        eqn = within.program.equations[inner.index]
+        outer = self.of(suspect, verdict)
+        line = Line(
+            inner.index,
+            texts.equation(eqn, texts.Names(within.program)),
+            compat.jaxprs.user_source(eqn) or outer.source,
+            compat.jaxprs.name_stack(eqn) or outer.scope,
+        )
+        at = texts.worst(inner.actual, inner.expected)
+        return dataclasses.replace(
+            outer,
+            equation=line,
+            primitive=eqn.primitive.name,
+            shapes=texts.shapes(eqn),
+            dtype=inner.expected.dtype.name,
+            source=line.source,
+            scope=line.scope,
+            difference=inner.difference,
+            error=inner.ratio,
+            among=(),
+            step=(f"equation {suspect.index}", *within.steps),
+            program=texts.program(eqn, inner.operands, at, self._how),
         )
 
     def of_changed(self, side: File, suspect: Suspect | None) -> Located:
