@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -242,7 +243,8 @@ def _of_operator(model: Any, i: int) -> Iterator[Fault]:
     op = graph.operators[i]
     kind = litert_tensors._kind(model, op)
     names = litert_tensors._names(graph)
-    reached, after = set(), []
+    reached: set[int] = set()
+    after: list[str] = []
     for other in graph.operators[i:]:
         if other is op or not reached.isdisjoint(int(x) for x in other.inputs):
             reached.update(int(x) for x in other.outputs)
@@ -254,8 +256,12 @@ def _of_operator(model: Any, i: int) -> Iterator[Fault]:
     for x in op.inputs:
         data = None if x < 0 else model.buffers[graph.tensors[x].buffer].data
         if data is not None and len(data) and graph.tensors[x].type == 0 and int(x) not in read:
-            yield Fault("constant", where, tuple(after), lambda m, x=x: _of_data(m, x, 1.05))
-            yield Fault("NaN", where, tuple(after), lambda m, x=x: _of_data(m, x, np.nan))
+            yield Fault(
+                "constant", where, tuple(after), functools.partial(_of_data, index=x, factor=1.05)
+            )
+            yield Fault(
+                "NaN", where, tuple(after), functools.partial(_of_data, index=x, factor=np.nan)
+            )
             break
 
 
@@ -309,9 +315,8 @@ class OpenVino:
                     after = tuple(_after(ops, i, openvino_tensors._name))
                     kind = f"{op.get_type_name()} {op.get_friendly_name()}"
                     place = _place(path, name)
-                    faults.append(
-                        Fault("constant", kind, after, lambda data, p=place: _bytes(data, p))
-                    )
+                    plant = functools.partial(_bytes, place=place)
+                    faults.append(Fault("constant", kind, after, plant))
         return _spread(faults, most)
 
     def write(self, right: Path, fault: Fault, path: Path) -> None:
@@ -322,7 +327,7 @@ class OpenVino:
 
 
 def _after(ops: list[Any], i: int, name: Callable[[Any], str]) -> Iterator[str]:
-    reached = set()
+    reached: set[str] = set()
     for op in ops[i:]:
         names = [name(port) for port in op.outputs()]
         if op is ops[i] or not reached.isdisjoint(name(v) for v in op.input_values()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -139,7 +140,7 @@ def wrong_rules(model: Model, most: int) -> Iterator[tuple[str, Callable[[], Any
     names = str(jaxpr)
     used = [p for p in _WRONG if f" {p.name} " in names or f" {p.name}[" in names]
     for primitive in used[:most]:
-        yield primitive.name, lambda primitive=primitive: _planted(primitive)
+        yield primitive.name, functools.partial(_planted, primitive)
 
 
 @contextlib.contextmanager

@@ -251,3 +251,30 @@ def test_the_step_of_a_loop_and_the_equation_of_its_body_are_found(monkeypatch, 
     assert (found.party, found.primitive) == (Party.LOWERING, primitive)
     assert found.step[-1] == title
     assert f"{__file__}:" in found.source
+
+
+@pytest.mark.parametrize("suffix", [".tflite", ".xml"])
+def test_files_of_other_engines_tell_their_tensors(tmp_path, suffix):
+    path = tmp_path / f"model{suffix}"
+    jax2tf.export(model, PARAMS, SPECS, path, progress=False)
+    found = jax2tf.locate(model, PARAMS, SPECS, path)
+    assert (found.agrees, found.equation) == (True, None)
+    assert sum(line.difference is not None for line in found.lines) > 10
+    first, second, third = PARAMS["w"]
+    trained = {**PARAMS, "w": [first, second * 1.01, third]}
+    found = jax2tf.locate(model, trained, SPECS, path)
+    assert (found.party, found.primitive) == (Party.FILE, "dot_general")
+    before = [line.text for line in found.lines[: found.equation.index]]
+    assert sum("dot_general" in text for text in before) == 1
+    broken = tmp_path / f"broken{suffix}"
+    broken.write_bytes(b"not a model")
+    with pytest.raises(jax2tf.ExportError, match="cannot be read as"):
+        jax2tf.locate(model, PARAMS, SPECS, broken)
+
+
+def test_an_engine_whose_kernel_is_wrong_is_named(tmp_path):
+    path = tmp_path / "sine.tflite"
+    jax2tf.export(jnp.sin, None, "3", path, progress=False, verify=False)
+    found = jax2tf.locate(jnp.sin, None, "3", path, np.float32([0.5, 1e10, 1]))
+    assert (found.party, found.primitive) == (Party.ENGINE, "sin")
+    assert "1e+10" in found.program or "10000000000.0" in found.program

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -137,4 +138,7 @@ def _interpreter(path: Path) -> PyTree:
         module = importlib.import_module("ai_edge_litert.interpreter")
     else:
         module = importlib.import_module("tensorflow").lite
-    return module.Interpreter(str(path), experimental_preserve_all_tensors=True)
+    with warnings.catch_warnings():
+        # It warns that this is for debugging, which it is.
+        warnings.simplefilter("ignore", UserWarning)
+        return module.Interpreter(str(path), experimental_preserve_all_tensors=True)
