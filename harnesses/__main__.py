@@ -1,4 +1,7 @@
-"""`python -m harnesses list | show | gaps | run | probe`: look at the database, run its cells."""
+"""`python -m harnesses list | show | gaps | run | locate | probe`.
+
+Look at the database, and run its cells.
+"""
 
 import argparse
 import collections
@@ -12,6 +15,7 @@ import jax
 from rich.console import Console
 from rich.table import Table
 
+from harnesses.cell.names import DEFAULT_IMPLEMENTATION
 from harnesses.cell.pipes import CommandConsole, RunConsole, exit_with
 from harnesses.engine.options import TargetError, add_options, selection
 from harnesses.harness import Arg, Harness, all_harnesses, place
@@ -111,6 +115,22 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
     return int(status)
 
 
+def locate(options: argparse.Namespace, argv: list[str]) -> int:
+    """Finds the equation at which a cell begins to differ from JAX, and who is wrong."""
+    from harnesses.engine import located
+    from harnesses.engine.progress import print_red
+
+    try:
+        found = located.located(options.cell, options.impl)
+    except located.CellError as error:
+        print_red(CommandConsole(), str(error))
+        return 2
+    print(found)
+    if options.html:
+        Path(options.html).write_text(found.html(), encoding="utf-8")
+    return 0
+
+
 def probe(options: argparse.Namespace, argv: list[str]) -> int:
     """Tries TensorFlow's ops in an engine, and writes the table of those that it takes."""
     from harnesses.engine.consumers import EngineError
@@ -158,8 +178,17 @@ def _parser() -> argparse.ArgumentParser:
         if function is run:
             command.add_argument("-n", help=_WORKERS)
             command.add_argument("--ray", metavar="ADDRESS", help=_RAY)
+    _add_locate(commands)
     _add_probe(commands)
     return parser
+
+
+def _add_locate(commands: Any) -> None:
+    parser = commands.add_parser("locate", help=locate.__doc__)
+    parser.add_argument("cell", metavar="CELL", help="as sin_float32-cpu-xla-litert")
+    parser.add_argument("--impl", default=DEFAULT_IMPLEMENTATION, help="the module to ask")
+    parser.add_argument("--html", metavar="FILE", help="write a page with all equations, too")
+    parser.set_defaults(command=locate)
 
 
 def _add_probe(commands: Any) -> None:

@@ -42,6 +42,7 @@ BENCHMARKS = {
     "overhead": "a call of TensorFlow from JAX beside another call_tf",
     "twins": "libraries on the JAX substrate beside JAX by hand, and their imports",
     "endurance": "what 10,000 conversions leave behind, and eight threads that convert at once",
+    "located": "whether locate finds faults that are planted into files and rules",
     "memory": "what saving, restoring and differentiating a large model take",
 }
 

@@ -40,6 +40,7 @@ from reports.benchmarks.files import (
     endurance_files,
     engine_files,
     growth_files,
+    located_files,
     memory_files,
     overhead_files,
     twin_files,
@@ -65,6 +66,7 @@ MEASURED = {
     "endurance": endurance_files,
     "call_tf_overhead": overhead_files,
     "twins": twin_files,
+    "located": located_files,
 }
 
 

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from jax2tf._src.explain.timing import profile
     from jax2tf._src.export.exporting import export
     from jax2tf._src.export.result import ExportResult
+    from jax2tf._src.locate.answer import Located
+    from jax2tf._src.locate.locating import locate
     from jax2tf._src.targets.by_name import TARGETS
     from jax2tf._src.targets.target import Target
     from jax2tf._src.util.dtypes import dtype_of_val
@@ -49,6 +51,7 @@ else:
         {
             "TARGETS": "jax2tf._src.targets.by_name",
             "ExportResult": "jax2tf._src.export.result",
+            "Located": "jax2tf._src.locate.answer",
             "Module": "jax2tf._src.api.module",
             "PolyShape": "jax2tf._src.dims",
             "Target": "jax2tf._src.targets.target",
@@ -60,10 +63,11 @@ else:
             "explain": "jax2tf._src.explain.survey",
             "export": "jax2tf._src.export.exporting",
             "keras": "jax2tf.keras",
+            "locate": "jax2tf._src.locate.locating",
             "profile": "jax2tf._src.explain.timing",
             "split_to_logical_devices": "jax2tf._src.api.partitioning",
         },
-        without_tensorflow=("export",),
+        without_tensorflow=("export", "locate"),
     )
 
 __all__ = [
@@ -74,6 +78,7 @@ __all__ = [
     "ExportError",
     "ExportResult",
     "LayoutError",
+    "Located",
     "MissingPackageError",
     "Module",
     "NotDifferentiableError",
@@ -92,6 +97,7 @@ __all__ = [
     "export",
     "install",
     "keras",
+    "locate",
     "profile",
     "split_to_logical_devices",
     "uninstall",

@@ -1,8 +1,8 @@
-"""`python -m jax2tf explain | plan | supports | export | run | versions`.
+"""`python -m jax2tf explain | plan | supports | export | locate | run | versions`.
 
 Tells what a function becomes for each target; prints what each pass makes of it; writes it as a
-file of an engine; runs a program in which jax.experimental.jax2tf is jax2tf; says what is
-installed.
+file of an engine; finds the line at which a file begins to differ from JAX; runs a program in which
+jax.experimental.jax2tf is jax2tf; says what is installed.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from jax2tf._src.util.typing import PyTree
 def main(argv: list[str]) -> int:
     """Runs the command line; returns the exit status."""
     has_tensorflow = lazy_imports.has_tensorflow()
-    if not has_tensorflow and argv and argv[0] not in ("export", "versions", "-h", "--help"):
+    if not has_tensorflow and argv and argv[0] not in _FREE:
         print(lazy_imports.missing_tensorflow(f"python -m jax2tf {argv[0]}"), file=sys.stderr)
         return 1
     parser = argparse.ArgumentParser(prog="python -m jax2tf", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    for function in (explain, plan, supports, export, run, versions_):
+    for function in (explain, plan, supports, export, locate, run, versions_):
         name = function.__name__.rstrip("_")
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.set_defaults(command=function)
-        if function in _ARGUMENTS and (has_tensorflow or function is export):
+        if function in _ARGUMENTS and (has_tensorflow or function in (export, locate)):
             folder, add_arguments = _ARGUMENTS[function]
             getattr(_command(folder), add_arguments)(command)
         if function is run:
@@ -66,12 +66,21 @@ def export(options: argparse.Namespace) -> int:
     return _command("export").run(options)
 
 
+def locate(options: argparse.Namespace) -> int:
+    """Finds the line at which a file, or a graph, begins to differ from JAX, and who is wrong."""
+    return _command("locate").run(options)
+
+
+# The commands that do not need TensorFlow.
+_FREE = ("export", "locate", "versions", "-h", "--help")
+
 # The folder of the command, and the function that adds its arguments.
 _ARGUMENTS = {
     explain: ("explain", "add_arguments"),
     plan: ("explain", "add_plan_arguments"),
     supports: ("explain", "add_supports_arguments"),
     export: ("export", "add_arguments"),
+    locate: ("locate", "add_arguments"),
 }
 
 

@@ -6,7 +6,7 @@ The figures come from `reports.benchmarks.bench`; nothing here needs TensorFlow.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reports import rendering
@@ -52,6 +52,34 @@ def engine_files(data: Mapping[str, Any]) -> dict[str, str]:
 def overhead_files(data: Mapping[str, Any]) -> dict[str, str]:
     """The files of `python -m reports overhead`, by name."""
     return rendering.table_with_figures("call_tf_overhead", data)
+
+
+def located_files(data: Mapping[str, Any]) -> dict[str, str]:
+    """The files of `python -m reports located`, by name."""
+    groups: dict[tuple[str, str], list[Any]] = {}
+    for row in data["rows"]:
+        groups.setdefault((row["engine"], row["kind"]), []).append(row)
+    lines = [_located(*key, rows) for key, rows in groups.items()]
+    total = _located("all", "", data["rows"])
+    return rendering.table_with_figures("located", data, lines=[*lines, total])
+
+
+def _located(engine: str, kind: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A line of the table of planted faults."""
+    ratios = sorted(row["ratio"] for row in rows if row["ratio"] is not None)
+    return {
+        "engine": engine,
+        "kind": kind,
+        "faults": len(rows),
+        "equation": _share(row["equation"] for row in rows),
+        "party": _share(row["party"] for row in rows),
+        "time": f"{ratios[len(ratios) // 2]:.1f}, {ratios[-1]:.1f}" if ratios else "",
+    }
+
+
+def _share(right: Iterable[bool]) -> str:
+    every = list(right)
+    return f"{100 * sum(every) / len(every):.1f}%" if every else ""
 
 
 def twin_files(data: Mapping[str, Any]) -> dict[str, str]:

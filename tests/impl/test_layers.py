@@ -41,10 +41,10 @@ ARROWS = {
 }
 USERS = {
     "interpreter": {"api", "gradients", "export", "explain", "native"},
-    "pipeline": {"api", "explain"},
+    "pipeline": {"api", "explain", "locate"},
     "registry": {"explain"},
     "eager": {"api"},
-    "passes": {"api", "gradients", "export", "explain"},
+    "passes": {"api", "gradients", "export", "explain", "locate"},
     "supported": {"api", "explain"},
     "emit": {"api", "call_tf", "native"},
     "refusals": {"native"},

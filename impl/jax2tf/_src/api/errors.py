@@ -83,6 +83,8 @@ class VerificationError(ExportError):
       output: the name of the wrong output; None if the file did not run.
       deviation: the deviation from JAX, in the measure that the message names, or None.
       tolerance: the largest deviation allowed, or None.
+      located: where the file begins to differ, as `jax2tf.locate` returns it; None if it was not
+        asked for or not found.
     """
 
     __module__ = "jax2tf"
@@ -99,7 +101,13 @@ class VerificationError(ExportError):
         self.output = output
         self.deviation = deviation
         self.tolerance = tolerance
+        self.located: object = None
         super().__init__(message)
+
+    def locate(self, located: object, line: str) -> None:
+        """Adds where the file begins to differ to the error, and a line of it to the message."""
+        self.located = located
+        self.args = (f"{self}. {line}",)
 
 
 class MissingPackageError(ExportError, ImportError):

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     """Exports a function and prints the result; returns the exit status."""
     try:
         specs = command_line.specs(options.inputs)
-        format_options = dict(map(_option, options.options))
+        format_options = dict(map(option, options.options))
         if options.representative_data:
             format_options["representative_data"] = _samples(options.representative_data, specs)
         result = export(
@@ -70,7 +70,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _option(text: str) -> tuple[str, PyTree]:
+def option(text: str) -> tuple[str, PyTree]:
+    """The name and the value of NAME=VALUE."""
     name, sign, value = text.partition("=")
     if not sign:
         raise ValueError(f"jax2tf.export: an option should be NAME=VALUE, got {text!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from jax import export as jax_export
 
 from jax2tf._src.api import versions
+from jax2tf._src.api.errors import VerificationError
 from jax2tf._src.export import (
     calibration,
     checkpoints,
@@ -57,6 +59,7 @@ def export(
     overwrite: bool = False,
     progress: bool = True,
     widen_bfloat16: bool = False,
+    locate: bool = True,
     **options: Option,
 ) -> ExportResult:
     """Writes a JAX function as a file or folder of an engine, and verifies the results there.
@@ -111,6 +114,8 @@ def export(
       widen_bfloat16: whether inputs, outputs and computations of bfloat16 become float32, because
         no engine's file holds bfloat16. The results are compared with JAX's in bfloat16, with the
         tolerance of bfloat16.
+      locate: whether an error of the verification says at which equation the file begins to differ,
+        from which line it comes and who is wrong, as `locate` does.
       **options: the options of the format. SavedModel: trainable (as in `Module`), with_gradient,
         saved_gradient_order, enable_xla (as in `convert`). LiteRT: quantize ("dynamic", "float16",
         "int8", "int4"), representative_data (inputs for "int8", each in the structure of the specs;
@@ -139,7 +144,11 @@ def export(
     """
     target = option_checks.path(path, "jax2tf.export: path", "model.tflite")
     option_checks.switches(
-        "jax2tf.export", overwrite=overwrite, progress=progress, widen_bfloat16=widen_bfloat16
+        "jax2tf.export",
+        overwrite=overwrite,
+        progress=progress,
+        widen_bfloat16=widen_bfloat16,
+        locate=locate,
     )
     tolerance = option_checks.tolerance(tolerance, "jax2tf.export: tolerance")
     options = {name: value for name, value in options.items() if value is not None}
@@ -148,6 +157,7 @@ def export(
     destination.refuse_existing(chosen.files(target, options), overwrite, chosen.obstacle)
     formats.check_packages(chosen, with_running=verify is not False)
     step = _steps(target, progress)
+    source = params
     if isinstance(params, str | bytes | os.PathLike):
         with step("reading the checkpoint"):
             params = checkpoints.load(params)
@@ -180,7 +190,7 @@ def export(
         job = Job(
             signatures=signatures,
             params=params,
-            convert=_convert_options(chosen, options),
+            convert=convert_options(chosen, options),
             options=options,
             metadata=_metadata(signatures),
             scratch=folder,
@@ -195,8 +205,14 @@ def export(
         differences: Mapping[str, Mapping[str, float]] = {}
         if trials:
             with step(f"running in {chosen.name}"):
-                run = judge.loaded(lambda: chosen.engine.load(job.target, job))
-                differences = judge.differences(run, trials)
+                try:
+                    run = judge.loaded(lambda: chosen.engine.load(job.target, job))
+                    differences = judge.differences(run, trials)
+                except VerificationError as error:
+                    if locate and error.output is not None:
+                        with step("looking for the line"):
+                            _add_line(error, job, chosen, trials, source, widen_bfloat16)
+                    raise
         written = chosen.written(job.target)
         size = sum(map(_size, written))
         targets = [target.with_name(file.name) for file in written]
@@ -211,6 +227,32 @@ def export(
         differences,
         tuple(f"{trial.signature.name}: {trial.title}" for trial in trials),
     )
+
+
+def _add_line(
+    error: VerificationError,
+    job: Job,
+    chosen: Format,
+    trials: Sequence[Trial],
+    source: PyTree,
+    is_widened: bool,
+) -> None:
+    """Has the error say at which equation the file begins to differ from JAX.
+
+    Args:
+      error: the error.
+      job: the export, whose file still exists.
+      chosen: the format.
+      trials: the inputs.
+      source: the parameters, or the path of their checkpoint.
+      is_widened: whether bfloat16 became float32.
+    """
+    # It imports this module.
+    failures = importlib.import_module("jax2tf._src.locate.failures")
+    is_path = isinstance(source, str | bytes | os.PathLike)
+    params = checkpoints.load(source) if is_path else source
+    job.params = widening.widened(params) if is_widened else params
+    failures.add_line(error, job, chosen, trials)
 
 
 def _widened(
@@ -236,8 +278,11 @@ def _widened(
     return tuple(by_name.values()), widening.widened(params), wide_trials, wide_options
 
 
-def _convert_options(chosen: Format, options: Mapping[str, Option]) -> Mapping[str, Option]:
-    """The options of `convert`. A graph for int8 assumes finite numbers, because integers are."""
+def convert_options(chosen: Format, options: Mapping[str, Option]) -> Mapping[str, Option]:
+    """The options of `convert` for a format.
+
+    A graph for int8 assumes finite numbers, because integers are.
+    """
     if "assume_finite" not in chosen.engine.OPTIONS:
         return chosen.convert
     of_engine = {**chosen.convert, "value_checks": options.get("value_checks", "raise")}

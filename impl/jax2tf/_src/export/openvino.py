@@ -74,8 +74,7 @@ def load(
     target: Path, job: Job
 ) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
     """Compiles the model; returns a function that runs it."""
-    openvino = _openvino()
-    compiled = openvino.compile_model(str(target), "CPU", _SETTINGS)
+    compiled = compiled_of(str(target))
     # The model may lack inputs that no output depends on.
     inputs = {name for port in compiled.inputs for name in port.get_names()}
 
@@ -84,6 +83,16 @@ def load(
         return {name: results[port] for port in compiled.outputs for name in port.get_names()}
 
     return run
+
+
+def compiled_of(model: PyTree) -> PyTree:
+    """A model, or the path of one, compiled for the CPU with the precision of its numbers."""
+    return _openvino().compile_model(model, "CPU", _SETTINGS)
+
+
+def read(path: Path) -> PyTree:
+    """The model in a file."""
+    return _openvino().Core().read_model(str(path))
 
 
 def precision(options: Mapping[str, Option]) -> Precision:

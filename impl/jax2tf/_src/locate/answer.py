@@ -1,0 +1,139 @@
+"""The result of `locate`, as an object that prints itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+
+from jax2tf._src.locate import page
+
+
+class Party(enum.Enum):
+    """Who is wrong."""
+
+    NOBODY = "nobody"
+    FILE = "the file"
+    JAX = "JAX's rounding"
+    LOWERING = "the lowering of jax2tf"
+    WRITER = "the converter that wrote the file"
+    KERNEL = "the engine's kernel"
+    ENGINE = "the engine or its converter"
+    OPTIMISER = "the engine's optimiser, or ops that are merged"
+    UNKNOWN = "not known"
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """One equation on both sides.
+
+    Attributes:
+      index: its number in the flat program.
+      text: the equation: results, primitive, operands.
+      source: the line of the user, or empty.
+      scope: the named scopes around it.
+      difference: the largest difference to JAX's value; None if it cannot be read.
+      error: the error of its own, in units of what is allowed; None if it cannot be read.
+      values: the first elements in JAX and on the other side, as text.
+      tensor: the name of its result in the file; empty if it was not read there.
+    """
+
+    index: int
+    text: str
+    source: str
+    scope: str
+    difference: float | None = None
+    error: float | None = None
+    values: tuple[str, str] = ("", "")
+    tensor: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Located:
+    """Where, and by whose fault, a file or graph begins to differ from JAX.
+
+    Attributes:
+      target: the file, or the name of the graph.
+      agrees: whether the outputs are within the tolerance of `export`.
+      deviations: the deviation of each output.
+      equation: the first wrong equation; None if there is none.
+      primitive: its primitive.
+      shapes: the shapes of its operands and results, such as "float32[2,3] -> float32[2]".
+      dtype: the dtype of the wrong result.
+      source: the user's line, such as "model.py:12:4 (layer)".
+      scope: the named scopes around it.
+      difference: the largest difference to JAX's result on the same operands.
+      error: the same in units of what the primitive and its operands' last bits explain.
+      among: other equations that may be it, because an op computes them together.
+      step: the steps of the loops that the equation is in, outermost first.
+      party: who is wrong.
+      reason: how this is known.
+      remedy: what to do.
+      program: a program that shows it.
+      lines: all equations on both sides.
+    """
+
+    target: str
+    agrees: bool
+    deviations: dict[str, float]
+    lines: tuple[Line, ...] = ()
+    equation: Line | None = None
+    primitive: str = ""
+    shapes: str = ""
+    dtype: str = ""
+    source: str = ""
+    scope: str = ""
+    difference: float = 0.0
+    error: float = 0.0
+    among: tuple[Line, ...] = ()
+    step: tuple[str, ...] = ()
+    party: Party = Party.NOBODY
+    reason: str = ""
+    remedy: str = ""
+    program: str = ""
+
+    def __str__(self) -> str:
+        far = ", ".join(f"{name}: {d:.3g}" for name, d in self.deviations.items())
+        if self.equation is None and self.party is Party.NOBODY:
+            return f"{self.target}: no equation differs from JAX. Outputs ({far}). {self.reason}"
+        if self.equation is None:
+            return (
+                f"{self.target}: {self.party.value} is wrong. Outputs ({far}). {self.reason}. What "
+                f"to do: {self.remedy}"
+            )
+        lines = [
+            f"{self.target}: {self.party.value} is wrong, at {self.primitive}"
+            f"{f', {self.source}' if self.source else ''}",
+            f"  equation:   {self.equation.index} of {len(self.lines)}: {self.equation.text}",
+            f"  shapes:     {self.shapes}",
+            *([f"  scope:      {self.scope}"] if self.scope else []),
+            *([f"  step:       {', '.join(self.step)}"] if self.step else []),
+            f"  difference: {self.difference:.3g}, {self.error:.3g} times what is allowed",
+            f"  outputs:    {far}{' (within the tolerance)' if self.agrees else ''}",
+            *(
+                [f"  or one of:  {', '.join(str(x.index) for x in self.among)} (one op)"]
+                if self.among
+                else []
+            ),
+            f"  why:        {self.reason}",
+            f"  what to do: {self.remedy}",
+        ]
+        if self.program:
+            lines += ["  a program that shows it:", ""]
+            lines += [f"    {line}".rstrip() for line in self.program.splitlines()]
+        return "\n".join(lines)
+
+    def overlay(self) -> str:
+        """The errors as node data of Model Explorer (JSON), by the names of tensors in the file.
+
+        Model Explorer colours the nodes of the file by them; `html` has all equations, also those
+        that stand nowhere in the file.
+        """
+        return json.dumps({"jax2tf.locate": page.node_data(self)}, indent=1)
+
+    def html(self) -> str:
+        """The answer as one self-contained HTML page, without scripts."""
+        return page.page(self)
+
+    def _repr_html_(self) -> str:
+        return self.html()

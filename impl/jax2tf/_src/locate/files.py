@@ -1,0 +1,140 @@
+"""Writes programs as files of one format, in a folder of their own, and runs files."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import jax
+import numpy as np
+from jax.extend import core as jex_core
+
+from jax2tf._src.export import exporting
+from jax2tf._src.export.formats import Format
+from jax2tf._src.export.job import Job
+from jax2tf._src.export.signatures import Input, Signature
+from jax2tf._src.locate.program import Program, Values, is_key, numbered
+from jax2tf._src.util.typing import Array, Option, PyTree
+
+Outputs = dict[str, np.ndarray]
+
+
+@dataclasses.dataclass
+class Files:
+    """Writes and runs files of one format.
+
+    Attributes:
+      format: the format.
+      options: its options, as `export` takes them.
+      folder: where files are written.
+    """
+
+    format: Format
+    options: Mapping[str, Option]
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self._numbers = itertools.count()
+
+    def write(self, signature: Signature, params: PyTree) -> tuple[Path, Job]:
+        """Writes a signature as a file; the job tells how to run it."""
+        folder = self.folder / str(next(self._numbers))
+        (folder / "written").mkdir(parents=True)
+        job = self.job(signature, params, folder, folder / "written" / f"m{self.format.suffix}")
+        self.format.engine.write(job)
+        return job.target, job
+
+    def job(self, signature: Signature, params: PyTree, folder: Path, target: Path) -> Job:
+        """The export of a signature as a file."""
+        return Job(
+            signatures=(signature,),
+            params=params,
+            convert=exporting.convert_options(self.format, self.options),
+            options=self.options,
+            metadata={},
+            scratch=folder,
+            target=target,
+        )
+
+    def run(self, path: Path, job: Job, feeds: Mapping[str, np.ndarray]) -> Outputs:
+        """The outputs of a file on inputs by name."""
+        run = self.format.engine.load(path, job)
+        return dict(run(job.signatures[0].name, feeds))
+
+    def values(
+        self, program: Program, signature: Signature, wanted: Sequence[jex_core.Var]
+    ) -> Values:
+        """Writes the program with these results as outputs, and runs the file."""
+        names = dict(numbered(wanted))
+        cut = returning(program, names, signature)
+        path, job = self.write(cut, list(program.leaves[: program.n_params]))
+        outputs = self.run(path, job, feeds_of(cut, program.inputs))
+        return {v: outputs[name] for name, v in names.items() if name in outputs}
+
+
+def feeds_of(signature: Signature, arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """The inputs by name."""
+    return {spec.name: np.asarray(a) for spec, a in zip(signature.inputs, arrays, strict=True)}
+
+
+def returning(
+    program: Program, names: Mapping[str, jex_core.Var], signature: Signature
+) -> Signature:
+    """The program with other outputs, as a signature of a list of parameters and the inputs."""
+    closed = program.with_outputs(list(names.values()))
+    inputs = [
+        dataclasses.replace(spec, shape=array.shape)
+        for spec, array in zip(signature.inputs, program.inputs, strict=True)
+    ]
+    return signature_of(closed, list(names), inputs, signature.name)
+
+
+def signature_of(
+    closed: jex_core.ClosedJaxpr, names: Sequence[str], inputs: Sequence[Input], name: str
+) -> Signature:
+    """A jaxpr as a signature of a list of parameters and of inputs."""
+    function = jex_core.jaxpr_as_fun(closed)
+
+    def named(params: Sequence[Array], *inputs: Array) -> dict[str, Array]:
+        return dict(zip(names, function(*(params or ()), *inputs), strict=True))
+
+    tree = jax.tree.structure((tuple(inputs), {}))
+    return Signature(name, named, tuple(inputs), tree)
+
+
+def of_one_equation(
+    eqn: jex_core.JaxprEqn, operands: Sequence[Array]
+) -> tuple[Signature, list[np.ndarray]]:
+    """A program of one equation whose operands are inputs, and the inputs.
+
+    Raises:
+      TypeError: an operand is an array of keys, which no file has as an input.
+    """
+    variables = by_variable(eqn, operands)
+    if any(map(is_key, variables.values())):
+        raise TypeError("an operand is an array of keys")
+    arrays = [np.asarray(x) for x in variables.values()]
+    inputs = [Input(f"x{i}", f"x{i}", array.shape, array.dtype) for i, array in enumerate(arrays)]
+    names = [f"y{i}" for i in range(len(eqn.outvars))]
+    closed = closed_of(eqn, list(variables))
+    signature = signature_of(closed, names, inputs, "serving_default")
+    return signature, arrays
+
+
+def closed_of(eqn: jex_core.JaxprEqn, variables: Sequence[jex_core.Var]) -> jex_core.ClosedJaxpr:
+    """An equation as a program of its variables."""
+    jaxpr = jex_core.Jaxpr(
+        [], list(variables), eqn.outvars, [eqn], eqn.effects, debug_info=_OF_ONE_EQUATION
+    )
+    return jex_core.ClosedJaxpr(jaxpr, [])
+
+
+_OF_ONE_EQUATION = jex_core.DebugInfo("jax2tf", "an equation", None, None)
+
+
+def by_variable(eqn: jex_core.JaxprEqn, operands: Sequence[Array]) -> dict[jex_core.Var, Array]:
+    """The operands of an equation that are no literals."""
+    pairs = zip(eqn.invars, operands, strict=True)
+    return {v: x for v, x in pairs if isinstance(v, jex_core.Var)}

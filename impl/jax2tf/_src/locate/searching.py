@@ -1,0 +1,286 @@
+"""The search: runs both sides, finds the equation, asks who is wrong, and writes the answer."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat
+from jax2tf._src.api.errors import ExportError
+from jax2tf._src.export.tolerances import Precision, tolerance_of
+from jax2tf._src.export.verification import dtypes_of
+from jax2tf._src.locate import finding, loops, parties, prefixes, texts
+from jax2tf._src.locate.answer import Line, Located
+from jax2tf._src.locate.differences import Difference
+from jax2tf._src.locate.files import Outputs
+from jax2tf._src.locate.finding import Comparison, Suspect
+from jax2tf._src.locate.graphs import Graph
+from jax2tf._src.locate.parties import Case, Verdict
+from jax2tf._src.locate.program import Program, Values, as_numpy
+from jax2tf._src.locate.sides import File
+
+
+def in_graph(mode: str, sides: Sequence[Graph]) -> Located:
+    """The answer on a graph of TensorFlow, for the first inputs on which it differs."""
+    outputs = [side.outputs() for side in sides]
+    chosen = _first_wrong([side.program for side in sides], outputs, Precision.FULL)
+    side = sides[chosen]
+    values = side.values()
+    found = finding.compare(side.program, values)
+    answer = _Answer(mode, mode, side.program, outputs[chosen], values, found, Precision.FULL)
+    suspect = finding.culprit(side.program, found, outputs[chosen])
+    if suspect is None:
+        return answer.nothing()
+    case = Case.of(side.program.equations, suspect)
+    within = loops.inside(case, loops.in_graphs(side))
+    inner = case if within is None else Case.of(within.program.equations, within.suspect)
+    return answer.of(suspect, parties.of_graph(inner, mode, side.options), within)
+
+
+def in_file(name: str, sides: Sequence[File]) -> Located:
+    """The answer on a file, for the first inputs on which it differs."""
+    maker = sides[0].files
+    precision = maker.format.engine.precision(maker.options)
+    outputs = [_run(name, side) for side in sides]
+    chosen = _first_wrong([side.program for side in sides], outputs, precision)
+    side, of_file = sides[chosen], outputs[chosen]
+    is_changed = side.is_changed(of_file)
+    values = side.own_values()
+    suspect = None
+    if values:
+        found = finding.compare(side.program, values)
+        suspect = finding.culprit(side.program, found, of_file)
+    if suspect is None and not is_changed and not _agrees(side.program, of_file, precision):
+        values = side.values()
+        found = finding.compare(side.program, values)
+        suspect = finding.culprit(side.program, found, of_file) or prefixes.suspect(side)
+    elif not values:
+        found = finding.Comparison((), ())
+    tensors = {v: place.name for v, place in side.places.items() if v in values}
+    answer = _Answer(
+        name, maker.format.name, side.program, of_file, values, found, precision, tensors
+    )
+    if is_changed:
+        return answer.of_changed(side, suspect)
+    if suspect is None:
+        return answer.nothing()
+    case = Case.of(side.program.equations, suspect)
+    within = loops.inside(case, loops.in_files(maker))
+    inner = case if within is None else Case.of(within.program.equations, within.suspect)
+    return answer.of(suspect, parties.of_file(inner, maker), within)
+
+
+def _run(name: str, side: File) -> Outputs:
+    try:
+        return side.outputs()
+    except ExportError:
+        raise
+    # Each engine has errors of its own.
+    except Exception as error:
+        if side.differences:
+            # The differences tell where the file is wrong.
+            return {}
+        raise ExportError(
+            f"jax2tf.locate: {name!r} does not run: {type(error).__name__}: {error}. What to do: "
+            "export it again, and give the inputs that it was exported for"
+        ) from error
+
+
+def _first_wrong(
+    programs: Sequence[Program], outputs: Sequence[Outputs], precision: Precision
+) -> int:
+    """The number of the first inputs with a wrong output; 0 if there are none."""
+    for i, (program, of_inputs) in enumerate(zip(programs, outputs, strict=True)):
+        if not _agrees(program, of_inputs, precision):
+            return i
+    return 0
+
+
+def _agrees(program: Program, outputs: Outputs, precision: Precision) -> bool:
+    reference = program.outputs(program.reference)
+    every = dtypes_of([*program.leaves, *reference.values()])
+    far = finding.deviations(outputs, reference)
+    return all(
+        far[name] <= tolerance_of(precision, every, expected.dtype)
+        for name, expected in reference.items()
+    )
+
+
+def _index_of(side: File, differences: Sequence[Difference], suspect: Suspect | None) -> int | None:
+    """The number of the equation that a changed file has otherwise.
+
+    The first wrong result is that of the equation, or of a later one if the file lacks the result.
+    """
+    equations = side.program.equations
+    of_tensors = {place.name: v for v, place in side.places.items()}
+    made_by = {v: i for i, eqn in enumerate(equations) for v in eqn.outvars}
+    changed = [
+        made_by[of_tensors[name]]
+        for each in differences
+        for name in each.tensors
+        if name in of_tensors
+    ]
+    if suspect is None:
+        return min(changed, default=None)
+    near = {suspect.index, *suspect.among}
+    return next((index for index in changed if index in near), suspect.index)
+
+
+class _Answer:
+    """What both kinds of answers have."""
+
+    def __init__(
+        self,
+        target: str,
+        how: str,
+        program: Program,
+        outputs: Outputs,
+        values: Values,
+        found: Comparison,
+        precision: Precision,
+        tensors: Mapping[jex_core.Var, str] = MappingProxyType({}),
+    ) -> None:
+        self._target = target
+        self._tensors = tensors
+        self._how = how
+        self._program = program
+        self._names = texts.Names(program)
+        self._far = finding.deviations(outputs, program.outputs(program.reference))
+        self._agrees = _agrees(program, outputs, precision)
+        self._lines = self._with_values(values, found)
+
+    def nothing(self) -> Located:
+        """The answer if no equation is wrong."""
+        read = sum(line.difference is not None for line in self._lines)
+        reason = f"{read} of {len(self._lines)} equations were read"
+        if not self._agrees:
+            reason += (
+                "; each is as near to JAX as its operands explain, so that the difference of the "
+                "outputs grows from rounding: the function is sensitive there, or the tolerance is "
+                "too small for it"
+            )
+        return Located(self._target, self._agrees, self._far, self._lines, reason=reason)
+
+    def of(self, suspect: Suspect, verdict: Verdict, within: loops.Inside | None = None) -> Located:
+        """The answer on an equation, or on one within it."""
+        if within is not None:
+            return self._within(suspect, verdict, within)
+        eqn = self._program.equations[suspect.index]
+        line = self._lines[suspect.index]
+        at = texts.worst(suspect.actual, suspect.expected)
+        return Located(
+            self._target,
+            self._agrees,
+            self._far,
+            self._lines,
+            equation=line,
+            primitive=eqn.primitive.name,
+            shapes=texts.shapes(eqn),
+            dtype=suspect.expected.dtype.name,
+            source=line.source,
+            scope=line.scope,
+            difference=suspect.difference,
+            error=suspect.ratio,
+            among=tuple(self._lines[i] for i in suspect.among),
+            party=verdict.party,
+            reason=verdict.reason,
+            remedy=verdict.remedy,
+            program=texts.program(eqn, suspect.operands, at, self._how),
+        )
+
+    def _within(self, suspect: Suspect, verdict: Verdict, within: loops.Inside) -> Located:
+        """The answer on an equation within a loop or a branch."""
+        inner = within.suspect
+        eqn = within.program.equations[inner.index]
+        outer = self.of(suspect, verdict)
+        line = Line(
+            inner.index,
+            texts.equation(eqn, texts.Names(within.program)),
+            compat.jaxprs.user_source(eqn) or outer.source,
+            compat.jaxprs.name_stack(eqn) or outer.scope,
+        )
+        at = texts.worst(inner.actual, inner.expected)
+        return dataclasses.replace(
+            outer,
+            equation=line,
+            primitive=eqn.primitive.name,
+            shapes=texts.shapes(eqn),
+            dtype=inner.expected.dtype.name,
+            source=line.source,
+            scope=line.scope,
+            difference=inner.difference,
+            error=inner.ratio,
+            among=(),
+            step=(f"equation {suspect.index}", *within.steps),
+            program=texts.program(eqn, inner.operands, at, self._how),
+        )
+
+    def of_changed(self, side: File, suspect: Suspect | None) -> Located:
+        """The answer on a file that jax2tf would write otherwise."""
+        differences = side.differences
+        index = _index_of(side, differences, suspect)
+        verdict = parties.of_changed_file([each.text for each in differences])
+        if suspect is not None and index == suspect.index:
+            return dataclasses.replace(self.of(suspect, verdict), program="")
+        if index is None:
+            return Located(
+                self._target,
+                self._agrees,
+                self._far,
+                self._lines,
+                party=verdict.party,
+                reason=verdict.reason,
+                remedy=verdict.remedy,
+            )
+        eqn, line = self._program.equations[index], self._lines[index]
+        return Located(
+            self._target,
+            self._agrees,
+            self._far,
+            self._lines,
+            equation=line,
+            primitive=eqn.primitive.name,
+            shapes=texts.shapes(eqn),
+            dtype=as_numpy(self._program.reference[eqn.outvars[0]]).dtype.name,
+            source=line.source,
+            scope=line.scope,
+            difference=0.0 if suspect is None else suspect.difference,
+            error=0.0 if suspect is None else suspect.ratio,
+            party=verdict.party,
+            reason=verdict.reason,
+            remedy=verdict.remedy,
+        )
+
+    def _with_values(self, values: Values, found: Comparison) -> tuple[Line, ...]:
+        rows: dict[int, finding.Row] = {}
+        for row in found.rows:
+            before = rows.get(row.index)
+            if before is None or row.local > before.local:
+                rows[row.index] = row
+        return tuple(
+            self._line(index, rows.get(index), values)
+            for index in range(len(self._program.equations))
+        )
+
+    def _line(self, index: int, row: finding.Row | None, values: Values) -> Line:
+        eqn = self._program.equations[index]
+        line = Line(
+            index,
+            texts.equation(eqn, self._names),
+            compat.jaxprs.user_source(eqn),
+            compat.jaxprs.name_stack(eqn),
+        )
+        if row is None:
+            return line
+        v = next(v for v in eqn.outvars if v in values)
+        shown = (texts.first_values(self._program.reference[v]), texts.first_values(values[v]))
+        return dataclasses.replace(
+            line,
+            difference=row.difference,
+            error=row.local,
+            values=shown,
+            tensor=self._tensors.get(v, ""),
+        )

@@ -1,0 +1,133 @@
+"""The other side of a comparison: a file, or a graph of TensorFlow."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from jax.extend import core as jex_core
+
+from jax2tf._src.api.errors import ExportError
+from jax2tf._src.export.job import Job
+from jax2tf._src.export.signatures import Signature
+from jax2tf._src.locate import exactness, finding, matching
+from jax2tf._src.locate.differences import Difference
+from jax2tf._src.locate.files import Files, Outputs, feeds_of
+from jax2tf._src.locate.finding import deviations
+from jax2tf._src.locate.program import Program, Values, as_numpy
+from jax2tf._src.locate.tensors import reader_of
+from jax2tf._src.util.typing import PyTree
+
+# A file that jax2tf writes anew is right if its outputs are so near to JAX's.
+_RIGHT = 1e-3
+# Each check takes away the tensors that were taken for a result by chance.
+_CHECKS = 3
+# Two runs of the same file may add in another order.
+_SAME = 1e-5
+
+
+@dataclasses.dataclass
+class File:
+    """A file of the user.
+
+    Attributes:
+      files: writes other files of its format.
+      path: the file.
+      program: the user's program.
+      signature: the signature of the file.
+      params: its parameters.
+      written: the same program, if it was just written.
+    """
+
+    files: Files
+    path: Path
+    program: Program
+    signature: Signature
+    params: PyTree
+    written: tuple[Path, Job] | None = None
+
+    @property
+    def feeds(self) -> Mapping[str, np.ndarray]:
+        """The inputs by name."""
+        return feeds_of(self.signature, self.program.inputs)
+
+    @functools.cached_property
+    def fresh(self) -> tuple[Path, Job]:
+        """The same program, written anew."""
+        return self.written or self.files.write(self.signature, self.params)
+
+    @functools.cached_property
+    def fresh_outputs(self) -> Outputs:
+        """The outputs of the program written anew."""
+        path, job = self.fresh
+        return self.files.run(path, job, self.feeds)
+
+    @functools.cached_property
+    def fresh_is_right(self) -> bool:
+        """Whether the program written anew gives what JAX gives."""
+        reference = self.program.outputs(self.program.reference)
+        return max(deviations(self.fresh_outputs, reference).values(), default=0.0) <= _RIGHT
+
+    def is_changed(self, outputs: Outputs) -> bool:
+        """Whether the file with these outputs is another one than jax2tf writes today."""
+        if self.differences:
+            return True
+        far = deviations(outputs, self.fresh_outputs)
+        return max(far.values(), default=0.0) > _SAME
+
+    def outputs(self) -> Outputs:
+        """The outputs of the file."""
+        job = self.files.job(self.signature, self.params, self.files.folder, self.path)
+        job.outputs[self.signature.name] = list(self.program.names)
+        return self.files.run(self.path, job, self.feeds)
+
+    @functools.cached_property
+    def places(self) -> dict[jex_core.Var, matching.Place]:
+        """Which tensor of the file each result is; empty if its tensors cannot be read."""
+        reader = reader_of(self.files.format.name)
+        if reader is None or not self.fresh_is_right:
+            return {}
+        tensors = reader.tensors(self.fresh[0], self.feeds)
+        found = matching.places(self.program, tensors)
+        # The file written anew is right: a result that seems wrong there is another tensor.
+        for _ in range(_CHECKS):
+            values = matching.read(self.program, found, tensors)
+            others = {s.variable for s in finding.compare(self.program, values).suspects}
+            if not others:
+                break
+            found = {v: place for v, place in found.items() if v not in others}
+        return found
+
+    def own_values(self) -> Values:
+        """The results that stand in the file itself."""
+        reader = reader_of(self.files.format.name)
+        if reader is None or not self.places:
+            return {}
+        try:
+            tensors = reader.tensors(self.path, self.feeds)
+        # Each engine has errors of its own for a file that does not run.
+        except Exception:
+            if not self.differences:
+                raise
+            return {}
+        return matching.read(self.program, self.places, tensors)
+
+    @functools.cached_property
+    def differences(self) -> list[Difference]:
+        """What the file has otherwise than the program written anew."""
+        reader = reader_of(self.files.format.name)
+        return [] if reader is None else reader.differences(self.path, self.fresh[0])
+
+    def values(self) -> Values:
+        """The results of the program, written anew with all of them as outputs."""
+        wanted = self.program.readable()
+        try:
+            return self.files.values(self.program, self.signature, wanted)
+        except ExportError:
+            floats = [
+                v for v in wanted if exactness.is_inexact(as_numpy(self.program.reference[v]).dtype)
+            ]
+            return self.files.values(self.program, self.signature, floats)

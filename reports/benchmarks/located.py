@@ -1,0 +1,167 @@
+"""`python -m reports located`: whether `locate` finds faults that are planted into files and rules.
+
+Each fault is planted into a right file of ONNX, LiteRT or OpenVINO (a constant, an attribute, a
+dropped op, an exchanged op, a rounding, a NaN), or a rule of the lowering makes another op. A fault
+counts if an output then deviates from JAX's by more than a thousandth. The answer is right if it
+names the equation whose result the changed op makes, or the op that computes it among others, and
+the party that is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+import jax2tf
+from harnesses.cell.names import DEFAULT_IMPLEMENTATION
+from reports import rendering
+from reports.benchmarks.files import located_files
+from reports.benchmarks.located_faults import PLANTERS, Fault
+from reports.benchmarks.located_models import MODELS, Model, wrong_rules
+from reports.benchmarks.timing import circumstances
+
+# Outputs that deviate by less do not show a fault.
+_VISIBLE = 1e-3
+_GRAPHS = ("graph", "compiled")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--quick", action="store_true", help="one fault of each kind and model")
+    parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
+
+
+def main(options: argparse.Namespace, console: Console) -> int:
+    rows = []
+    most = 1 if options.quick else 8
+    for name, model in MODELS.items():
+        for engine in model.engines:
+            console.print(f"planting into {name}, {engine}", soft_wrap=True)
+            rows += list(_in_files(name, model, engine, most))
+        console.print(f"planting into {name}, rules", soft_wrap=True)
+        rows += list(_in_rules(name, model, 1 if options.quick else 4))
+        # A run that is stopped leaves the programs that are done.
+        data = circumstances(DEFAULT_IMPLEMENTATION)
+        data |= {"quick": options.quick, "rows": [dataclasses.asdict(row) for row in rows]}
+        for path in rendering.write(located_files(data), options.into):
+            console.print(f"wrote {path}", soft_wrap=True)
+    return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """What came of one fault.
+
+    Attributes:
+      model: the program.
+      engine: where it was planted.
+      kind: what was planted.
+      fault: where.
+      equation: whether the right equation was named.
+      party: whether the right party was named.
+      seconds: how long the search took.
+      ratio: the same in units of an export with verification, less one without; None for rules.
+      said: the first line of the answer.
+    """
+
+    model: str
+    engine: str
+    kind: str
+    fault: str
+    equation: bool
+    party: bool
+    seconds: float
+    ratio: float | None
+    said: str
+
+
+def _in_files(name: str, model: Model, engine: str, most: int) -> Iterator[Row]:
+    planter = PLANTERS[engine]
+    with tempfile.TemporaryDirectory() as folder:
+        right = Path(folder) / f"right{planter.suffix}"
+        verification = _verification(model, right)
+        found = jax2tf.locate(model.function, model.params, model.specs, right)
+        lines = {line.tensor: line.index for line in reversed(found.lines) if line.tensor}
+        for i, fault in enumerate(planter.faults(right, most)):
+            path = Path(folder) / f"faulty{i}{planter.suffix}"
+            planter.write(right, fault, path)
+            row = _row(name, model, engine, fault, path, lines, verification)
+            if row is not None:
+                yield row
+
+
+def _verification(model: Model, path: Path) -> float:
+    """The seconds that a verification takes."""
+    seconds = []
+    for verify in (True, False, True):
+        start = time.perf_counter()
+        jax2tf.export(
+            *(model.function, model.params, model.specs, path),
+            verify=verify,
+            overwrite=True,
+            progress=False,
+        )
+        seconds.append(time.perf_counter() - start)
+    return max(seconds[2] - seconds[1], 1e-3)
+
+
+def _row(
+    name: str,
+    model: Model,
+    engine: str,
+    fault: Fault,
+    path: Path,
+    lines: dict[str, int],
+    verification: float,
+) -> Row | None:
+    start = time.perf_counter()
+    found = jax2tf.locate(model.function, model.params, model.specs, path)
+    seconds = time.perf_counter() - start
+    if max(found.deviations.values()) <= _VISIBLE:
+        return None
+    truth = next((lines[tensor] for tensor in fault.tensors if tensor in lines), None)
+    named = [] if found.equation is None else [found.equation, *found.among]
+    return Row(
+        *(name, engine, fault.kind, fault.where),
+        equation=truth is not None and truth in [line.index for line in named],
+        party=found.party.value == "the file",
+        seconds=round(seconds, 3),
+        ratio=round(seconds / verification, 2),
+        said=str(found).splitlines()[0].partition(": ")[2],
+    )
+
+
+def _in_rules(name: str, model: Model, most: int) -> Iterator[Row]:
+    for primitive, planted in wrong_rules(model, most):
+        for engine in _GRAPHS:
+            with planted():
+                function = _anew(model.function)
+                start = time.perf_counter()
+                found = jax2tf.locate(function, model.params, model.specs, engine)
+                seconds = time.perf_counter() - start
+            if max(found.deviations.values()) <= _VISIBLE:
+                continue
+            yield Row(
+                *(name, engine, "another rule", primitive),
+                equation=found.primitive == primitive,
+                party=found.party.value == "the lowering of jax2tf",
+                seconds=round(seconds, 3),
+                ratio=None,
+                said=str(found).splitlines()[0].partition(": ")[2],
+            )
+
+
+def _anew(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as another object, of which nothing is kept from before."""
+
+    def anew(params: Any, *inputs: Any) -> Any:
+        return function(params, *(x + np.zeros((), x.dtype) for x in inputs))
+
+    return anew

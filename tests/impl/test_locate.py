@@ -1,0 +1,280 @@
+"""`locate`: the equation at which a file, or a graph, begins to differ from JAX."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import onnx
+import pytest
+from jax import lax
+
+import jax2tf
+from jax2tf import __main__ as command
+from jax2tf._src import ops
+from jax2tf._src.locate.answer import Party
+from jax2tf._src.lowering import registry
+
+RNG = np.random.default_rng(0)
+PARAMS = {
+    "scale": RNG.normal(size=8).astype(np.float32),
+    "w": [RNG.normal(size=(8, 8)).astype(np.float32) / 2 for _ in range(3)],
+}
+SPECS = "b, 8"
+
+
+def _norm(x, scale):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred * lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * scale
+
+
+def model(params, x):
+    for w in params["w"]:
+        x = x + jnp.sin(_norm(x, params["scale"]) @ w)
+    return {"y": jax.nn.softmax(x)}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("locate") / "model.onnx"
+    jax2tf.export(model, PARAMS, SPECS, path, progress=False)
+    return path
+
+
+def _node(proto, op, number):
+    return [node for node in proto.graph.node if node.op_type == op][number]
+
+
+def _exchanged(proto):
+    _node(proto, "Sin", 1).op_type = "Cos"
+
+
+def _dropped(proto):
+    node = _node(proto, "Sin", 1)
+    for other in proto.graph.node:
+        names = [node.input[0] if name == node.output[0] else name for name in other.input]
+        other.input[:] = names
+    proto.graph.node.remove(node)
+
+
+def _with_another_axis(proto):
+    _node(proto, "Softmax", 0).attribute[0].i = 0
+
+
+def _with_another_constant(proto):
+    _changed(proto, _node(proto, "MatMul", 1).input[1], lambda array: array * 1.01)
+
+
+def _with_a_nan(proto):
+    def change(array):
+        array[2, 3] = np.nan
+        return array
+
+    _changed(proto, _node(proto, "MatMul", 1).input[1], change)
+
+
+def _changed(proto, name, change):
+    tensor = next(t for t in proto.graph.initializer if t.name == name)
+    array = change(onnx.numpy_helper.to_array(tensor).copy())
+    tensor.CopyFrom(onnx.numpy_helper.from_array(array.astype(np.float32), name))
+
+
+def _rounded(proto):
+    node = _node(proto, "Sin", 1)
+    to = onnx.TensorProto
+    half = onnx.helper.make_node("Cast", ["sin"], ["half"], to=to.FLOAT16)
+    back = onnx.helper.make_node("Cast", ["half"], [node.output[0]], to=to.FLOAT)
+    node.output[0] = "sin"
+    place = list(proto.graph.node).index(node) + 1
+    proto.graph.node.insert(place, half)
+    proto.graph.node.insert(place + 1, back)
+
+
+@pytest.mark.parametrize(
+    ("fault", "primitive", "said"),
+    [
+        (_exchanged, "sin", "is Cos"),
+        (_dropped, "sin", "missing"),
+        (_with_another_axis, "div", "axis is 0 for -1"),
+        (_with_another_constant, "dot_general", "differs in 64 of 64 elements"),
+        (_with_a_nan, "dot_general", "[2, 3] is nan"),
+        (_rounded, "sin", "sin"),
+    ],
+)
+def test_a_fault_in_a_file_is_found(path, tmp_path, fault, primitive, said):
+    proto = onnx.load(path)
+    fault(proto)
+    file = tmp_path / "faulty.onnx"
+    onnx.save(proto, file)
+    before = file.read_bytes()
+    found = jax2tf.locate(model, PARAMS, SPECS, file)
+    assert (found.party, found.primitive) == (Party.FILE, primitive)
+    assert f"{__file__}:" in found.source
+    assert said in found.reason
+    assert file.read_bytes() == before
+
+
+def test_a_right_file_has_no_wrong_equation(path):
+    found = jax2tf.locate(model, PARAMS, SPECS, path)
+    assert (found.agrees, found.equation, found.party) == (True, None, Party.NOBODY)
+    assert sum(line.difference is not None for line in found.lines) > 10
+
+
+@pytest.mark.parametrize("target", ["graph", "compiled", "eager"])
+def test_a_wrong_rule_is_found(monkeypatch, target):
+    assert jax2tf.locate(model, PARAMS, SPECS, target).equation is None
+    rules = registry._RULES[lax.sin_p]
+    wrong = registry.Rule(lambda ctx, x: ops.raw.Cos(x=x), frozenset(), False, False)
+    monkeypatch.setitem(registry._RULES, lax.sin_p, dict.fromkeys(rules, wrong))
+
+    def own(params, x):
+        return model(params, x * 1.0)
+
+    found = jax2tf.locate(own, PARAMS, SPECS, target)
+    assert (found.party, found.primitive) == (Party.LOWERING, "sin")
+    assert "bind(x0" in found.program
+
+
+def test_the_inputs_that_are_given_are_run(path):
+    found = jax2tf.locate(model, PARAMS, SPECS, path, np.zeros((3, 8), np.float32))
+    assert found.agrees
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "parts"),
+    [
+        (("b, 9",), ValueError, ("b, 8]", "b, 9]", "exported with")),
+        (("b, 8:int32",), ValueError, ("int32",)),
+        ((SPECS, "none.onnx"), FileNotFoundError, ("none.onnx", "compiled")),
+        ((SPECS, "no.txt"), FileNotFoundError, ("no.txt",)),
+        ((SPECS, None, np.zeros((3, 7))), ValueError, ("jax2tf.locate: inputs", "b, 8", "(3, 7)")),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(path, arguments, error, parts):
+    specs, other, inputs = (*arguments, None, None)[:3]
+    with pytest.raises(error) as caught:
+        jax2tf.locate(lambda x: x, None, specs, other or path, inputs)
+    assert all(part in str(caught.value) for part in parts)
+
+
+def test_a_broken_file_is_refused(tmp_path):
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(b"not a model")
+    with pytest.raises(jax2tf.ExportError, match=r"broken\.onnx.*cannot be read as 'onnx'"):
+        jax2tf.locate(model, PARAMS, SPECS, broken)
+
+
+def test_a_file_of_another_program_is_told(path):
+    found = jax2tf.locate(lambda params, x: {"y": x[:, ::-1] * 2.5}, PARAMS, SPECS, path)
+    assert found.party is Party.FILE
+    assert "another program" in found.remedy
+
+
+def test_the_page_and_the_overlay_have_all_equations(path):
+    found = jax2tf.locate(model, PARAMS, SPECS, path)
+    page = found.html()
+    html.parser.HTMLParser().feed(page)
+    assert "http" not in page
+    assert page.count("<tr class=") == len(found.lines)
+    (data,) = json.loads(found.overlay()).values()
+    names = {name for node in onnx.load(path).graph.node for name in node.output}
+    assert data["results"].keys() <= names
+    assert len(data["results"]) > 10
+
+
+def function(x):
+    return jnp.tanh(x)
+
+
+def test_the_command_prints_the_answer(tmp_path, capsys):
+    path = str(tmp_path / "tanh.onnx")
+    jax2tf.export(function, None, "b, 4", path, progress=False)
+    page = tmp_path / "page.html"
+    arguments = ["locate", f"{__name__}:function", "-i", "b,4", "--file", path]
+    assert command.main([*arguments, "--html", str(page)]) == 0
+    assert "no equation differs" in capsys.readouterr().out
+    assert "tanh" in page.read_text()
+    assert command.main(["locate", f"{__name__}:function", "-i", "b,5", "--file", path]) == 1
+    assert "python -m jax2tf locate: jax2tf.locate: the file" in capsys.readouterr().err
+
+
+def test_a_failed_verification_says_the_line(monkeypatch, tmp_path):
+    def own(params, x):
+        return model(params, x * 2.0)
+
+    jax2tf.export(own, PARAMS, SPECS, tmp_path / "right.onnx", progress=False)
+    rules = registry._RULES[lax.sin_p]
+    wrong = registry.Rule(lambda ctx, x: ops.raw.Cos(x=x), frozenset(), False, False)
+    monkeypatch.setitem(registry._RULES, lax.sin_p, dict.fromkeys(rules, wrong))
+
+    def another(params, x):
+        return model(params, x * 3.0)
+
+    arguments = (another, PARAMS, SPECS, tmp_path / "wrong.onnx")
+    with pytest.raises(jax2tf.VerificationError, match=rf"at sin, {__file__}:") as caught:
+        jax2tf.export(*arguments, progress=False)
+    assert caught.value.located.party is Party.LOWERING
+    with pytest.raises(jax2tf.VerificationError) as caught:
+        jax2tf.export(*arguments, progress=False, locate=False)
+    assert caught.value.located is None
+    assert "locate" not in str(caught.value)
+
+
+def _loops(params, x):
+    def step(carry, row):
+        carry = jnp.tanh(carry @ params["w"][0] + row)
+        return jnp.where(carry.sum() > 0, jnp.sin(carry), carry), carry.sum()
+
+    carry, sums = lax.scan(step, x, jnp.ones((5, 8)))
+    carry = lax.while_loop(lambda c: c.sum() < 40, lambda c: c + 1 + jnp.cos(c) / 2, carry)
+    return lax.cond(carry.sum() > 0, lambda c: jnp.exp(-c), lambda c: c, carry), sums
+
+
+@pytest.mark.parametrize(
+    ("primitive", "title"),
+    [("tanh", "step 0 of scan"), ("cos", "step 0 of while"), ("exp", "branch 1")],
+)
+def test_the_step_of_a_loop_and_the_equation_of_its_body_are_found(monkeypatch, primitive, title):
+    assert jax2tf.locate(_loops, PARAMS, "1, 8", "graph").equation is None
+    wrong_primitive = getattr(lax, f"{primitive}_p")
+    rules = registry._RULES[wrong_primitive]
+    wrong = registry.Rule(lambda ctx, x: ops.raw.Sigmoid(x=x), frozenset(), False, False)
+    monkeypatch.setitem(registry._RULES, wrong_primitive, dict.fromkeys(rules, wrong))
+
+    def own(params, x):
+        return _loops(params, x * 1.0)
+
+    found = jax2tf.locate(own, PARAMS, "1, 8", "graph")
+    assert (found.party, found.primitive) == (Party.LOWERING, primitive)
+    assert found.step[-1] == title
+    assert f"{__file__}:" in found.source
+
+
+@pytest.mark.parametrize("suffix", [".tflite", ".xml"])
+def test_files_of_other_engines_tell_their_tensors(tmp_path, suffix):
+    path = tmp_path / f"model{suffix}"
+    jax2tf.export(model, PARAMS, SPECS, path, progress=False)
+    found = jax2tf.locate(model, PARAMS, SPECS, path)
+    assert (found.agrees, found.equation) == (True, None)
+    assert sum(line.difference is not None for line in found.lines) > 10
+    first, second, third = PARAMS["w"]
+    trained = {**PARAMS, "w": [first, second * 1.01, third]}
+    found = jax2tf.locate(model, trained, SPECS, path)
+    assert (found.party, found.primitive) == (Party.FILE, "dot_general")
+    before = [line.text for line in found.lines[: found.equation.index]]
+    assert sum("dot_general" in text for text in before) == 1
+    broken = tmp_path / f"broken{suffix}"
+    broken.write_bytes(b"not a model")
+    with pytest.raises(jax2tf.ExportError, match="cannot be read as"):
+        jax2tf.locate(model, PARAMS, SPECS, broken)
+
+
+def test_an_engine_whose_kernel_is_wrong_is_named(tmp_path):
+    path = tmp_path / "sine.tflite"
+    jax2tf.export(jnp.sin, None, "3", path, progress=False, verify=False)
+    found = jax2tf.locate(jnp.sin, None, "3", path, np.float32([0.5, 1e10, 1]))
+    assert (found.party, found.primitive) == (Party.ENGINE, "sin")
+    assert "1e+10" in found.program or "10000000000.0" in found.program
