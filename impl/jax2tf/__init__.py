@@ -20,6 +20,7 @@ from jax2tf._src.api.errors import (
     ConversionError,
     ExportError,
     LayoutError,
+    LoadError,
     MissingPackageError,
     NotDifferentiableError,
     UnsupportedDtypeError,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from jax2tf._src.explain.timing import profile
     from jax2tf._src.export.exporting import export
     from jax2tf._src.export.result import ExportResult
+    from jax2tf._src.stablehlo.loading import load
     from jax2tf._src.targets.by_name import TARGETS
     from jax2tf._src.targets.target import Target
     from jax2tf._src.util.dtypes import dtype_of_val
@@ -60,10 +62,11 @@ else:
             "explain": "jax2tf._src.explain.survey",
             "export": "jax2tf._src.export.exporting",
             "keras": "jax2tf.keras",
+            "load": "jax2tf._src.stablehlo.loading",
             "profile": "jax2tf._src.explain.timing",
             "split_to_logical_devices": "jax2tf._src.api.partitioning",
         },
-        without_tensorflow=("export",),
+        without_tensorflow=("export", "load"),
     )
 
 __all__ = [
@@ -74,6 +77,7 @@ __all__ = [
     "ExportError",
     "ExportResult",
     "LayoutError",
+    "LoadError",
     "MissingPackageError",
     "Module",
     "NotDifferentiableError",
@@ -92,6 +96,7 @@ __all__ = [
     "export",
     "install",
     "keras",
+    "load",
     "profile",
     "split_to_logical_devices",
     "uninstall",

@@ -1,0 +1,211 @@
+"""Evaluates a program with jax.lax: each op by its rule, each function once for each signature.
+
+A value is a jax.Array or tracer, a NumPy array (a constant), `Sizes` (sizes of open dimensions), a
+tuple, or `TOKEN`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jax2tf._src.stablehlo import registry
+from jax2tf._src.stablehlo.errors import refused
+from jax2tf._src.stablehlo.known import Sizes, as_sizes, fold, is_known
+from jax2tf._src.stablehlo.program import Op, Program, Region, TensorType, TokenType, ops_of
+from jax2tf._src.util.typing import PyTree
+
+Value = Any
+TOKEN = object()
+_FUNCTIONS_KEPT = 512
+
+
+@dataclasses.dataclass(frozen=True)
+class _Frozen:
+    """A known operand as a key of a dictionary."""
+
+    value: Value
+    key: tuple[Any, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Frozen) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def _is_traced(value: Value) -> bool:
+    return isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and not is_known(value))
+
+
+def _frozen(value: Value) -> _Frozen:
+    if isinstance(value, (Sizes, np.ndarray)):
+        return _Frozen(value, (value.shape, str(value.dtype), as_sizes(value)))
+    return _Frozen(value, (id(value),))
+
+
+def _functions_that_compute_shapes(program: Program) -> set[str]:
+    """The functions with ops whose shapes depend on an operand, or that call such a function."""
+    called = {
+        name: {
+            op.attributes.get("callee") or op.attributes.get("decomposition")
+            for op in ops_of(function.body)
+        }
+        for name, function in program.functions.items()
+    }
+    found = {
+        name
+        for name, function in program.functions.items()
+        if any(_computes_shapes(op) for op in ops_of(function.body))
+    }
+    while more := {name for name, others in called.items() if others & found} - found:
+        found |= more
+    return found
+
+
+def _computes_shapes(op: Op) -> bool:
+    return any(isinstance(t, TensorType) and not t.is_static for t in op.types)
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """What a rule may ask: the op, its types, its regions as functions.
+
+    Attributes:
+      op: the op under way.
+      evaluator: the evaluation that it belongs to.
+      operands: its operands, known ones as they are.
+    """
+
+    op: Op
+    evaluator: Evaluator
+    operands: tuple[Value, ...]
+    environment: Mapping[int, Value]
+
+    @property
+    def result(self) -> TensorType:
+        """The type of the first result."""
+        return self.types[0]
+
+    @property
+    def types(self) -> tuple[TensorType, ...]:
+        assert all(isinstance(t, TensorType) for t in self.op.types), self.op
+        return self.op.types  # type: ignore[return-value]
+
+    def definition(self, operand: int) -> Op | None:
+        """The op that makes an operand; None for an argument."""
+        return self.evaluator.program.definitions.get(self.op.operands[operand])
+
+    def region(self, index: int) -> Callable[..., list[Value]]:
+        """A region as a function of arrays: `region(*arguments) -> results`."""
+        region = self.op.regions[index]
+        captured = {number: self.environment[number] for number in region.captures}
+        return lambda *arguments: self.evaluator.run(region, arguments, captured)
+
+    def call(self, name: str, *operands: Value) -> list[Value]:
+        """The results of a function of the module."""
+        return self.evaluator.call(name, operands)
+
+    def refused(self, reason: str, remedy: str) -> Exception:
+        """The error for a use of the op that has no counterpart in JAX."""
+        return refused(self.op, reason, remedy)
+
+
+class Evaluator:
+    """Evaluates the functions of one program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._computes_shapes = _functions_that_compute_shapes(program)
+        self._compiled = functools.lru_cache(_FUNCTIONS_KEPT)(self._compile)
+
+    def main(self, name: str, operands: Sequence[Value]) -> list[Value]:
+        """The results of a function, evaluated here."""
+        return self.run(self.program.functions[name].body, operands, {})
+
+    def call(self, name: str, operands: Sequence[Value]) -> list[Value]:
+        """Calls a function as a jitted one, traced once for each signature and for each value of
+        its known operands, which it may use as shapes.
+        """
+        function = self.program.functions[name]
+        if all(not _is_traced(x) for x in operands):
+            return self.main(name, operands)  # what it computes stays known
+        static = tuple(_frozen(x) if self._is_static(name, x) else None for x in operands)
+        arrays = [x for x, frozen in zip(operands, static, strict=True) if frozen is None]
+        results = iter(self._compiled(name, static)(*arrays))
+        return [TOKEN if isinstance(t, TokenType) else next(results) for t in function.types]
+
+    def _is_static(self, name: str, operand: Value) -> bool:
+        if not isinstance(operand, (jax.Array, np.ndarray)):
+            return True
+        return name in self._computes_shapes and is_known(operand)
+
+    def _compile(self, name: str, static: tuple[_Frozen | None, ...]) -> Callable[..., list[Value]]:
+        body = self.program.functions[name].body
+
+        def function(*arrays: Value) -> list[Value]:
+            rest = iter(arrays)
+            operands = [next(rest) if frozen is None else frozen.value for frozen in static]
+            return [as_array(x) for x in self.run(body, operands, {}) if x is not TOKEN]
+
+        function.__name__ = function.__qualname__ = name.replace(".", "_")
+        return jax.jit(function)
+
+    def run(
+        self, region: Region, arguments: Sequence[Value], captured: Mapping[int, Value]
+    ) -> list[Value]:
+        """The values that a region returns."""
+        environment = {**captured, **dict(zip(region.arguments, arguments, strict=True))}
+        for op in region.ops:
+            operands = tuple(environment[number] for number in op.operands)
+            results = self._results(op, operands, environment)
+            environment.update(zip(op.results, results, strict=True))
+        return [environment[number] for number in region.results]
+
+    def _results(
+        self, op: Op, operands: tuple[Value, ...], environment: Mapping[int, Value]
+    ) -> list[Value]:
+        folded = fold(op, operands)
+        if folded is not None:
+            return [folded]
+        step = Step(op, self, operands, environment)
+        rule, attributes = _rule_of(op)
+        arrays = operands if getattr(rule, "takes_sizes", False) else map(as_array, operands)
+        try:
+            keywords = registry.keywords(rule, attributes)
+        except LookupError as error:
+            raise step.refused(error.args[0], _REPORT) from error
+        return list(_flat(rule(step, *arrays, **keywords)))
+
+
+_REPORT = "write the file with another version of its writer, or report the op"
+
+
+def as_array(value: Value) -> Value:
+    """Sizes as an array; other values as they are."""
+    return value.as_array() if isinstance(value, Sizes) else value
+
+
+def takes_sizes(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a rule that reads known operands, such as the shape of a dynamic reshape."""
+    rule.takes_sizes = True  # type: ignore[attr-defined]
+    return rule
+
+
+def _flat(results: PyTree) -> Iterator[Value]:
+    if isinstance(results, list):
+        yield from results
+    else:
+        yield results
+
+
+def _rule_of(op: Op) -> tuple[registry.Rule, Mapping[str, Any]]:
+    rule = registry.OPS.get(op.name)
+    if rule is None:
+        raise refused(op, "it has no counterpart in jax.lax", "write the model without it")
+    return rule, op.attributes

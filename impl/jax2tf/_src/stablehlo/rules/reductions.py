@@ -1,0 +1,242 @@
+"""Reductions over dimensions and over windows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jax2tf._src.stablehlo.evaluator import Step, as_array
+from jax2tf._src.stablehlo.program import Op, Region, ops_of
+from jax2tf._src.stablehlo.registry import reads
+from jax2tf._src.stablehlo.rules.combiners import combiner
+
+Array = Any
+
+_OPERATORS: Mapping[str, Callable[[Array, Array], Array]] = {
+    "add": lax.add,
+    "multiply": lax.mul,
+    "maximum": lax.max,
+    "minimum": lax.min,
+    "and": lax.bitwise_and,
+    "or": lax.bitwise_or,
+    "xor": lax.bitwise_xor,
+}
+_OF_BOOLS = {"add": "or", "multiply": "and", "maximum": "or", "minimum": "and"}
+_CUMULATIVE = {
+    "add": lax.cumsum,
+    "multiply": lax.cumprod,
+    "maximum": lax.cummax,
+    "minimum": lax.cummin,
+}
+
+
+def _operator(region: Region, dtype: Any) -> str:
+    """The op of a region that `lax.reduce` knows; "" for another region."""
+    kind = combiner(region)
+    kind = _OF_BOOLS.get(kind, kind) if dtype == bool else kind
+    return kind if kind in _OPERATORS else ""
+
+
+def _identity(kind: str, dtype: Any) -> Array:
+    """The number that does not change the result of an operator."""
+    if kind in ("add", "or", "xor"):
+        return np.zeros((), dtype)
+    if kind == "multiply":
+        return np.ones((), dtype)
+    if kind == "and":
+        return np.array(True) if dtype == bool else np.array(-1).astype(dtype)
+    if jnp.issubdtype(dtype, jnp.floating):
+        return np.array(-np.inf if kind == "maximum" else np.inf, dtype)
+    limits = jnp.iinfo(dtype)
+    return np.array(limits.min if kind == "maximum" else limits.max, dtype)
+
+
+def _is_identity(kind: str, initial: Array) -> bool:
+    """Whether an initial value is known and changes nothing."""
+    if not isinstance(initial, np.ndarray) or initial.size != 1:
+        return False
+    return bool((initial == _identity(kind, initial.dtype)).all())
+
+
+@reads("stablehlo.reduce")
+def _reduce(step: Step, *operands: Array, dimensions: tuple[int, ...]) -> list[Array]:
+    count = len(operands) // 2
+    arrays, initials = operands[:count], operands[count:]
+    if count == 1 and (kind := _operator(step.op.regions[0], arrays[0].dtype)):
+        return [_reduced(kind, arrays[0], initials[0], dimensions)]
+    if count == 2 and len(dimensions) == 1 and _indexes(step, dimensions[0]):
+        for name, find, value in _SEARCHES:
+            if _computes(step, name):
+                (axis,) = dimensions
+                index = find(arrays[0], axis, arrays[1].dtype)
+                return [_reduced(value, arrays[0], initials[0], dimensions), index]
+    return list(lax.reduce(arrays, tuple(initials), _computation(step, count), dimensions))
+
+
+def _reduced(kind: str, x: Array, initial: Array, dimensions: tuple[int, ...]) -> Array:
+    operator = _OPERATORS[kind]
+    result = lax.reduce(x, _identity(kind, x.dtype), operator, dimensions)
+    if _is_identity(kind, initial):
+        return result
+    return operator(jnp.broadcast_to(initial, result.shape), result)
+
+
+def _computation(step: Step, count: int) -> Callable[..., Any]:
+    region = step.region(0)
+
+    def combine(x: Any, y: Any) -> Any:
+        results = [as_array(r) for r in region(*jax.tree.leaves(x), *jax.tree.leaves(y))]
+        return tuple(results)
+
+    return combine
+
+
+_SEARCHES = (
+    ("argmax", lax.argmax, "maximum"),
+    ("argmin", lax.argmin, "minimum"),
+)
+_MOVES_ONLY = {"compare", "select", "or", "and", "not", "constant"}
+
+
+def _indexes(step: Step, dimension: int) -> bool:
+    """Whether the second operand of a reduction counts along the reduced dimension."""
+    op: Op | None = step.definition(1)
+    return op is not None and (
+        op.name in ("stablehlo.iota", "stablehlo.dynamic_iota")
+        and op.attributes["iota_dimension"] == dimension
+    )
+
+
+def _computes(step: Step, name: str) -> bool:
+    """Whether the region keeps the first largest (smallest) element with its index, or the first
+    NaN. A region that only compares and selects is decided by trying each order of its operands.
+    """
+    region = step.op.regions[0]
+    if any(op.name.removeprefix("stablehlo.") not in _MOVES_ONLY for op in ops_of(region)):
+        return False
+    if region.captures or not all(isinstance(t.dtype, np.dtype) for t in step.types):
+        return False
+    number, index = (t.dtype for t in step.types)
+    pairs = [(np.array(v, number), np.array(i, index)) for v in _samples(number) for i in (0, 1)]
+    tried = [(a, b) for a, b in itertools.product(pairs, pairs) if a[1] != b[1]]
+    function = step.region(0)
+    with jax.ensure_compile_time_eval():
+        stacked = [np.stack([pair[i][j] for pair in tried]) for i in (0, 1) for j in (0, 1)]
+        value, place = jax.vmap(lambda *xs: tuple(function(*xs)))(*stacked)
+    for (a, b), v, i in zip(tried, np.asarray(value), np.asarray(place), strict=True):
+        expected = _chosen(name, a, b)
+        if not (np.array_equal(v, expected[0], equal_nan=number.kind == "f") and i == expected[1]):
+            return False
+    return True
+
+
+def _samples(dtype: np.dtype[Any]) -> Sequence[float]:
+    if dtype == bool:
+        return (False, True)
+    if jnp.issubdtype(dtype, jnp.floating):
+        return (1.0, 2.0, np.nan, np.inf, -np.inf)
+    return (1, 2)
+
+
+def _chosen(name: str, a: Sequence[Array], b: Sequence[Array]) -> Sequence[Array]:
+    """What argmax and argmin keep of two elements with their indices."""
+    first, second = sorted((a, b), key=lambda pair: int(pair[1]))
+    for pair in (first, second):
+        if pair[0] != pair[0]:
+            return pair
+    is_better = second[0] > first[0] if name == "argmax" else second[0] < first[0]
+    return second if is_better else first
+
+
+@reads("stablehlo.reduce_window")
+def _reduce_window(
+    step: Step,
+    *operands: Array,
+    window_dimensions: tuple[int, ...],
+    window_strides: tuple[int, ...] | None = None,
+    base_dilations: tuple[int, ...] | None = None,
+    window_dilations: tuple[int, ...] | None = None,
+    padding: Array | None = None,
+) -> list[Array]:
+    count = len(operands) // 2
+    arrays, initials = operands[:count], operands[count:]
+    ones = (1,) * len(window_dimensions)
+    strides, base, dilations = (
+        n or ones for n in (window_strides, base_dilations, window_dilations)
+    )
+    pads = [(0, 0)] * len(ones) if padding is None else [tuple(map(int, p)) for p in padding]
+    kind = _operator(step.op.regions[0], arrays[0].dtype) if count == 1 else ""
+    if kind and strides == base == dilations == ones and _is_identity(kind, initials[0]):
+        found = _cumulative(kind, arrays[0], window_dimensions, pads)
+        if found is not None:
+            return [found]
+    window = (window_dimensions, strides, pads, base, dilations)
+    if kind:
+        initial = _identity(kind, arrays[0].dtype)
+        result = lax.reduce_window(arrays[0], initial, _OPERATORS[kind], *window)
+        if not _is_identity(kind, initials[0]):
+            result = _OPERATORS[kind](jnp.broadcast_to(initials[0], result.shape), result)
+        return [result]
+    computation = _computation(step, count)
+    return list(lax.reduce_window(tuple(arrays), tuple(initials), computation, *window))
+
+
+def _cumulative(
+    kind: str, x: Array, window: tuple[int, ...], pads: Sequence[tuple[int, ...]]
+) -> Array | None:
+    """A window over all elements before (after) each one is a cumulative reduction."""
+    axes = [i for i, n in enumerate(window) if n != 1]
+    if len(axes) != 1 or kind not in _CUMULATIVE:
+        return None
+    (axis,) = axes
+    others = [pad for i, pad in enumerate(pads) if i != axis]
+    n = x.shape[axis]
+    if window[axis] != n or any(pad != (0, 0) for pad in others):
+        return None
+    if pads[axis] not in ((n - 1, 0), (0, n - 1)):
+        return None
+    return _CUMULATIVE[kind](x, axis=axis, reverse=pads[axis] == (0, n - 1))
+
+
+@reads("stablehlo.select_and_scatter")
+def _select_and_scatter(
+    step: Step,
+    x: Array,
+    source: Array,
+    initial: Array,
+    *,
+    window_dimensions: tuple[int, ...] | None = None,
+    window_strides: tuple[int, ...] | None = None,
+    padding: Array | None = None,
+) -> Array:
+    """The transpose of a reduction over windows that keeps the largest (smallest) element."""
+    kind = {"GE": "maximum", "LE": "minimum"}.get(_comparison(step.op.regions[0]))
+    if kind is None or combiner(step.op.regions[1]) != "add":
+        raise step.refused(
+            "it selects other elements than the largest or the smallest, or does not add",
+            "use the gradient of a maximum or minimum over windows",
+        )
+    ones = (1,) * x.ndim
+    pads = [(0, 0)] * x.ndim if padding is None else [tuple(map(int, p)) for p in padding]
+    window = (window_dimensions or ones, window_strides or ones, pads)
+    identity = _identity(kind, x.dtype)
+    _, transpose = jax.vjp(lambda x: lax.reduce_window(x, identity, _OPERATORS[kind], *window), x)
+    (result,) = transpose(source)
+    return (
+        result
+        if _is_identity("add", initial)
+        else lax.add(result, jnp.broadcast_to(initial, x.shape))
+    )
+
+
+def _comparison(region: Region) -> str:
+    if len(region.ops) != 1 or region.ops[0].name != "stablehlo.compare":
+        return ""
+    (op,) = region.ops
+    return op.attributes["comparison_direction"] if op.operands == region.arguments else ""
