@@ -174,6 +174,8 @@ class Evaluator:
         if folded is not None:
             return [folded]
         step = Step(op, self, operands, environment)
+        if not jax.config.read("jax_enable_x64"):
+            _check_that_32_bits_do(step)
         rule, attributes = _rule_of(op)
         arrays = operands if getattr(rule, "takes_sizes", False) else map(as_array, operands)
         try:
@@ -181,6 +183,23 @@ class Evaluator:
         except LookupError as error:
             raise step.refused(error.args[0], _REPORT) from error
         return list(_flat(rule(step, *arrays, **keywords)))
+
+
+def _check_that_32_bits_do(step: Step) -> None:
+    """Refuses to compute in 32 bits what the program computes in 64.
+
+    JAX itself writes integers of 64 bits without jax_enable_x64: counters of random bits, sizes.
+    """
+    for result in step.op.types:
+        if not isinstance(result, TensorType) or result.dtype.itemsize < 8:
+            continue
+        if result.dtype.kind in "iu" and step.op.name != "stablehlo.convert":
+            continue
+        if result.dtype != np.complex64:
+            raise step.refused(
+                f"it computes in {result.dtype}, which JAX has only with 64 bits",
+                'jax.config.update("jax_enable_x64", True) before the call',
+            )
 
 
 _REPORT = "write the file with another version of its writer, or report the op"

@@ -89,7 +89,7 @@ def _fold_truth(op: Op, operands: Sequence[Any]) -> Any:
     decides = op.name == "stablehlo.or"
     (result,) = op.types
     assert isinstance(result, TensorType)
-    if result.dtype != bool:
+    if result.dtype != np.bool_:
         known = all(isinstance(x, np.ndarray) and is_known(x) for x in operands)
         return (np.bitwise_or if decides else np.bitwise_and)(*operands) if known else None
     plain = [x for x in operands if isinstance(x, np.ndarray) and is_known(x)]

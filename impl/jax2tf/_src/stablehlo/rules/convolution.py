@@ -9,7 +9,6 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from jax2tf._src.stablehlo.attributes import DTYPES
 from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
 from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.registry import reads
@@ -23,24 +22,20 @@ def _precision(config: tuple[str, ...]) -> Any:
     return None if not levels or set(levels) == {lax.Precision.DEFAULT} else levels
 
 
-def _algorithm(text: str) -> lax.DotAlgorithm:
-    """Reads `#stablehlo.dot_algorithm<lhs_precision_type = f32, ...>`."""
+def _algorithm(text: str) -> lax.DotAlgorithmPreset:
+    """Reads `#stablehlo.dot_algorithm<lhs_precision_type = f32, ...>`; JAX has presets of these."""
     fields = dict(re.findall(r"(\w+) = (\w+)", text))
-    dtypes = {
-        "lhs_precision_type": fields["lhs_precision_type"],
-        "rhs_precision_type": fields["rhs_precision_type"],
-        "accumulation_type": fields["accumulation_type"],
-    }
-    counts = ("lhs_component_count", "rhs_component_count", "num_primitive_operations")
-    return lax.DotAlgorithm(
-        **{name: _precision_type(dtype) for name, dtype in dtypes.items()},
-        **{name: int(fields[name]) for name in counts},
-        allow_imprecise_accumulation=fields["allow_imprecise_accumulation"] == "true",
-    )
+    left, right = (_float_name(fields[f"{side}_precision_type"]) for side in ("lhs", "rhs"))
+    name = f"{left}_{right}_{_float_name(fields['accumulation_type'])}"
+    if (count := fields["num_primitive_operations"]) != "1":
+        name += f"_X{count}"
+    if fields["allow_imprecise_accumulation"] == "true":
+        name += "_FAST_ACCUM"
+    return lax.DotAlgorithmPreset[name]
 
 
-def _precision_type(name: str) -> Any:
-    return "tf32" if name == "tf32" else DTYPES[name]
+def _float_name(element: str) -> str:
+    return "ANY_F8" if element.startswith("f8") else element.upper()
 
 
 @reads("stablehlo.dot_general")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import jax.numpy as jnp
 from jax import lax
 
 from jax2tf._src.stablehlo import registry
@@ -123,30 +122,3 @@ for _name, _function in {
     "tan": lax.tan,
 }.items():
     _register_mhlo(_name, _function)
-
-
-@reads("stablehlo.rng_bit_generator")
-def _rng_bit_generator(step: Step, key: Array, *, rng_algorithm: str) -> list[Array]:
-    algorithm = {
-        "DEFAULT": lax.RandomAlgorithm.RNG_DEFAULT,
-        "THREE_FRY": lax.RandomAlgorithm.RNG_THREE_FRY,
-        "PHILOX": lax.RandomAlgorithm.RNG_PHILOX,
-    }[rng_algorithm]
-    state, bits = step.types
-    words = lax.bitcast_convert_type(key, jnp.uint32).reshape(-1)
-    shape = tuple(size for size in bits.shape if size is not None)
-    words, drawn = lax.rng_bit_generator(words, shape, bits.dtype, algorithm)
-    new = lax.bitcast_convert_type(words.reshape(*state.shape, -1), state.dtype)
-    return [new.reshape(tuple(state.shape)), drawn]  # type: ignore[arg-type]
-
-
-@reads("stablehlo.rng")
-@takes_sizes
-def _rng(step: Step, low: Array, high: Array, shape: Array, *, rng_distribution: str) -> Array:
-    if rng_distribution != "UNIFORM" or not is_known(shape):
-        raise step.refused(
-            "JAX has no random numbers of this distribution without a key",
-            "draw them from a key (jax.random) in the model",
-        )
-    sizes = as_sizes(shape)
-    return lax.rng_uniform(as_array(low), as_array(high), sizes)

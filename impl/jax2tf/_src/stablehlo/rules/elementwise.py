@@ -12,8 +12,10 @@ from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import Step
 from jax2tf._src.stablehlo.registry import reads
+from jax2tf._src.tracing.primitives import named
 
 Array = Any
+_lt_to_p, _le_to_p = named("lt_to", "le_to")
 
 _UNARY: Mapping[str, Callable[[Array], Array]] = {
     "abs": lax.abs,
@@ -104,7 +106,7 @@ def _register_binary_of_bools(
 ) -> None:
     @reads(f"stablehlo.{name}")
     def rule(step: Step, x: Array, y: Array) -> Array:
-        return (of_bools if x.dtype == bool else function)(x, y)
+        return (of_bools if x.dtype == np.bool_ else function)(x, y)
 
 
 for _name, _function in _UNARY.items():
@@ -130,8 +132,18 @@ def _compare(
 ) -> Array:
     compare = _COMPARISONS[comparison_direction]
     if compare_type == "TOTALORDER" and jnp.issubdtype(x.dtype, jnp.floating):
-        return compare(ordered_bits(x), ordered_bits(y))
+        return _in_total_order(comparison_direction, x, y)
     return compare(x, y)
+
+
+def _in_total_order(direction: str, x: Array, y: Array) -> Array:
+    """Comparison where -0 is less than +0, and a NaN is less or more than all, by its sign."""
+    if direction in ("GT", "GE"):
+        x, y, direction = y, x, {"GT": "LT", "GE": "LE"}[direction]
+    if direction in ("LT", "LE"):
+        return (_lt_to_p if direction == "LT" else _le_to_p).bind(x, y)
+    are_equal = lax.bitwise_and(_le_to_p.bind(x, y), _le_to_p.bind(y, x))
+    return are_equal if direction == "EQ" else lax.bitwise_not(are_equal)
 
 
 def ordered_bits(x: Array) -> Array:
@@ -155,11 +167,6 @@ def _clamp(step: Step, low: Array, x: Array, high: Array) -> Array:
 @reads("stablehlo.convert")
 def _convert(step: Step, x: Array) -> Array:
     return lax.convert_element_type(x, step.result.dtype)
-
-
-@reads("stablehlo.bitcast_convert")
-def _bitcast_convert(step: Step, x: Array) -> Array:
-    return lax.bitcast_convert_type(x, step.result.dtype)
 
 
 @reads("stablehlo.reduce_precision")

@@ -8,12 +8,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
 from jax2tf._src.stablehlo.known import as_sizes, is_known
+from jax2tf._src.stablehlo.program import Region, ops_of
 from jax2tf._src.stablehlo.registry import reads
-from jax2tf._src.stablehlo.rules.combiners import combiner
+from jax2tf._src.stablehlo.rules.combiners import combiner, complex_extreme
 
 Array = Any
 Numbers = Mapping[str, Any]
@@ -98,14 +100,9 @@ def _scatter(
     if len(operands) != 3:
         raise step.refused("it updates several arrays at once", "scatter into each array")
     x, indices, updates = operands
-    kind = combiner(step.op.regions[0])
-    if x.dtype == bool:
+    kind = combiner(step.op.regions[0]) or complex_extreme(step)
+    if x.dtype == np.bool_:
         kind = {"or": "maximum", "and": "minimum", "add": "maximum"}.get(kind, kind)
-    if kind not in _SCATTERS:
-        raise step.refused(
-            "its updates are not added, subtracted, multiplied, replaced or compared",
-            "use one of these in the model",
-        )
     numbers = lax.ScatterDimensionNumbers(
         update_window_dims=scatter_dimension_numbers["update_window_dims"],
         inserted_window_dims=scatter_dimension_numbers["inserted_window_dims"],
@@ -113,15 +110,27 @@ def _scatter(
         operand_batching_dims=scatter_dimension_numbers["input_batching_dims"],
         scatter_indices_batching_dims=scatter_dimension_numbers["scatter_indices_batching_dims"],
     )
-    return _SCATTERS[kind](
-        x,
-        _last(indices, scatter_dimension_numbers["index_vector_dim"]),
-        updates,
-        numbers,
-        indices_are_sorted=indices_are_sorted,
-        unique_indices=unique_indices,
-        mode=lax.GatherScatterMode.FILL_OR_DROP,
+    options: dict[str, Any] = {
+        "indices_are_sorted": indices_are_sorted,
+        "unique_indices": unique_indices,
+        "mode": lax.GatherScatterMode.FILL_OR_DROP,
+    }
+    indices = _last(indices, scatter_dimension_numbers["index_vector_dim"])
+    if kind in _SCATTERS:
+        return _SCATTERS[kind](x, indices, updates, numbers, **options)
+    if not _reads_update(step.op.regions[0]):
+        function = step.region(0)
+        apply = lambda x: as_array(function(x, x)[0])  # noqa: E731
+        return lax.scatter_apply(x, indices, apply, numbers, update_shape=updates.shape, **options)
+    raise step.refused(
+        "its updates are not added, subtracted, multiplied, replaced or compared",
+        "use one of these in the model",
     )
+
+
+def _reads_update(region: Region) -> bool:
+    update = region.arguments[1]
+    return update in region.results or any(update in op.operands for op in ops_of(region))
 
 
 @reads("stablehlo.torch_index_select")

@@ -15,8 +15,10 @@ from jax2tf._src.stablehlo.evaluator import Step, as_array
 from jax2tf._src.stablehlo.program import Op, Region, ops_of
 from jax2tf._src.stablehlo.registry import reads
 from jax2tf._src.stablehlo.rules.combiners import combiner
+from jax2tf._src.tracing.primitives import named
 
 Array = Any
+(_select_and_scatter_p,) = named("select_and_scatter")
 
 _OPERATORS: Mapping[str, Callable[[Array, Array], Array]] = {
     "add": lax.add,
@@ -39,7 +41,7 @@ _CUMULATIVE = {
 def _operator(region: Region, dtype: Any) -> str:
     """The op of a region that `lax.reduce` knows; "" for another region."""
     kind = combiner(region)
-    kind = _OF_BOOLS.get(kind, kind) if dtype == bool else kind
+    kind = _OF_BOOLS.get(kind, kind) if dtype == np.bool_ else kind
     return kind if kind in _OPERATORS else ""
 
 
@@ -50,11 +52,15 @@ def _identity(kind: str, dtype: Any) -> Array:
     if kind == "multiply":
         return np.ones((), dtype)
     if kind == "and":
-        return np.array(True) if dtype == bool else np.array(-1).astype(dtype)
-    if jnp.issubdtype(dtype, jnp.floating):
-        return np.array(-np.inf if kind == "maximum" else np.inf, dtype)
-    limits = jnp.iinfo(dtype)
-    return np.array(limits.min if kind == "maximum" else limits.max, dtype)
+        return np.array(True) if dtype == np.bool_ else np.array(-1).astype(dtype)
+    if not jnp.issubdtype(dtype, jnp.floating):
+        limits = jnp.iinfo(dtype)
+        return np.array(limits.min if kind == "maximum" else limits.max, dtype)
+    infinity = np.array(-np.inf if kind == "maximum" else np.inf).astype(dtype)
+    if np.isinf(infinity.astype(np.float32)):
+        return infinity
+    finite = jnp.finfo(dtype)  # some dtypes of 8 bits have no infinity
+    return np.array(finite.min if kind == "maximum" else finite.max, dtype)
 
 
 def _is_identity(kind: str, initial: Array) -> bool:
@@ -75,16 +81,18 @@ def _reduce(step: Step, *operands: Array, dimensions: tuple[int, ...]) -> list[A
             if _computes(step, name):
                 (axis,) = dimensions
                 index = find(arrays[0], axis, arrays[1].dtype)
-                return [_reduced(value, arrays[0], initials[0], dimensions), index]
+                operator = _OF_BOOLS[value] if arrays[0].dtype == np.bool_ else value
+                return [_reduced(operator, arrays[0], initials[0], dimensions), index]
     return list(lax.reduce(arrays, tuple(initials), _computation(step, count), dimensions))
 
 
 def _reduced(kind: str, x: Array, initial: Array, dimensions: tuple[int, ...]) -> Array:
-    operator = _OPERATORS[kind]
-    result = lax.reduce(x, _identity(kind, x.dtype), operator, dimensions)
-    if _is_identity(kind, initial):
-        return result
-    return operator(jnp.broadcast_to(initial, result.shape), result)
+    return lax.reduce(x, _initial(kind, initial), _OPERATORS[kind], dimensions)
+
+
+def _initial(kind: str, initial: Array) -> Array:
+    """An initial value as lax.reduce finds it: the identity itself if the value is one."""
+    return _identity(kind, initial.dtype) if _is_identity(kind, initial) else initial
 
 
 def _computation(step: Step, count: int) -> Callable[..., Any]:
@@ -137,7 +145,7 @@ def _computes(step: Step, name: str) -> bool:
 
 
 def _samples(dtype: np.dtype[Any]) -> Sequence[float]:
-    if dtype == bool:
+    if dtype == np.bool_:
         return (False, True)
     if jnp.issubdtype(dtype, jnp.floating):
         return (1.0, 2.0, np.nan, np.inf, -np.inf)
@@ -178,11 +186,8 @@ def _reduce_window(
             return [found]
     window = (window_dimensions, strides, pads, base, dilations)
     if kind:
-        initial = _identity(kind, arrays[0].dtype)
-        result = lax.reduce_window(arrays[0], initial, _OPERATORS[kind], *window)
-        if not _is_identity(kind, initials[0]):
-            result = _OPERATORS[kind](jnp.broadcast_to(initials[0], result.shape), result)
-        return [result]
+        initial = _initial(kind, initials[0])
+        return [lax.reduce_window(arrays[0], initial, _OPERATORS[kind], *window)]
     computation = _computation(step, count)
     return list(lax.reduce_window(tuple(arrays), tuple(initials), computation, *window))
 
@@ -215,24 +220,38 @@ def _select_and_scatter(
     window_strides: tuple[int, ...] | None = None,
     padding: Array | None = None,
 ) -> Array:
-    """The transpose of a reduction over windows that keeps the largest (smallest) element."""
-    kind = {"GE": "maximum", "LE": "minimum"}.get(_comparison(step.op.regions[0]))
-    if kind is None or combiner(step.op.regions[1]) != "add":
-        raise step.refused(
-            "it selects other elements than the largest or the smallest, or does not add",
-            "use the gradient of a maximum or minimum over windows",
-        )
     ones = (1,) * x.ndim
     pads = [(0, 0)] * x.ndim if padding is None else [tuple(map(int, p)) for p in padding]
     window = (window_dimensions or ones, window_strides or ones, pads)
+    kind = {"GE": "maximum", "LE": "minimum"}.get(_comparison(step.op.regions[0]), "")
+    if kind and combiner(step.op.regions[1]) == "add" and _is_identity("add", initial):
+        return _transposed_maximum(kind, x, source, window)
+    select, scatter = (jax.make_jaxpr(_of_scalars(step, i))(initial, initial) for i in (0, 1))
+    return _select_and_scatter_p.bind(
+        x,
+        source,
+        initial,
+        select_jaxpr=select.jaxpr,
+        select_consts=tuple(select.consts),
+        scatter_jaxpr=scatter.jaxpr,
+        scatter_consts=tuple(scatter.consts),
+        window_dimensions=tuple(window[0]),
+        window_strides=tuple(window[1]),
+        padding=tuple(pads),
+    )
+
+
+def _transposed_maximum(kind: str, x: Array, source: Array, window: Any) -> Array:
+    """The gradient of the largest (smallest) elements of windows."""
     identity = _identity(kind, x.dtype)
     _, transpose = jax.vjp(lambda x: lax.reduce_window(x, identity, _OPERATORS[kind], *window), x)
     (result,) = transpose(source)
-    return (
-        result
-        if _is_identity("add", initial)
-        else lax.add(result, jnp.broadcast_to(initial, x.shape))
-    )
+    return result
+
+
+def _of_scalars(step: Step, index: int) -> Callable[[Array, Array], Array]:
+    region = step.region(index)
+    return lambda x, y: as_array(region(x, y)[0])
 
 
 def _comparison(region: Region) -> str:

@@ -69,15 +69,14 @@ def _case(step: Step, index: Array) -> list[Any]:
     if last == 0:
         return step.region(0)()
     if not _is_clamped(step, made_by, last):
-        is_out = lax.bitwise_or(
-            lax.lt(index, jnp.zeros_like(index)), lax.gt(index, jnp.full_like(index, last))
-        )
-        index = lax.select(is_out, jnp.full_like(index, last), index)
+        index = jnp.where((index < 0) | (index > last), jnp.full_like(index, last), index)
     return _chosen(step, lambda *branches: lax.switch(index, branches))
 
 
 def _is_truth(op: Op) -> bool:
-    return op.name == "stablehlo.convert" and getattr(op.operand_types[0], "dtype", None) == bool
+    return (
+        op.name == "stablehlo.convert" and getattr(op.operand_types[0], "dtype", None) == np.bool_
+    )
 
 
 def _is_clamped(step: Step, op: Op | None, last: int) -> bool:

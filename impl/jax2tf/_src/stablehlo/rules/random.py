@@ -1,0 +1,80 @@
+"""Random bits, and the bits of numbers of 64 bits.
+
+JAX keeps a key as words of 32 bits, and StableHLO's generator takes words of 64. Without
+jax_enable_x64 JAX has no arrays of these; they are kept as `Words`, their halves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
+from jax2tf._src.stablehlo.known import as_sizes, is_known
+from jax2tf._src.stablehlo.registry import reads
+
+Array = Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Words:
+    """Numbers of 64 bits while JAX has none: the low and the high word along the last dimension."""
+
+    halves: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.halves.shape[:-1]
+
+
+@reads("stablehlo.bitcast_convert")
+@takes_sizes
+def _bitcast_convert(step: Step, x: Array) -> Any:
+    dtype = step.result.dtype
+    if isinstance(x, Words):
+        return lax.bitcast_convert_type(x.halves, dtype) if dtype.itemsize <= 4 else x
+    x = as_array(x)
+    if dtype.itemsize == 8 and not jax.config.read("jax_enable_x64"):
+        words = lax.bitcast_convert_type(x, jnp.uint32)
+        return Words(words.reshape(*step.result.shape, 2))
+    return lax.bitcast_convert_type(x, dtype)
+
+
+_ALGORITHMS = {
+    "DEFAULT": lax.RandomAlgorithm.RNG_DEFAULT,
+    "THREE_FRY": lax.RandomAlgorithm.RNG_THREE_FRY,
+    "PHILOX": lax.RandomAlgorithm.RNG_PHILOX,
+}
+
+
+@reads("stablehlo.rng_bit_generator")
+@takes_sizes
+def _rng_bit_generator(step: Step, state: Any, *, rng_algorithm: str) -> list[Any]:
+    kind, bits = step.types
+    is_words = isinstance(state, Words)
+    key = state.halves if is_words else lax.bitcast_convert_type(as_array(state), jnp.uint32)
+    shape: Any = bits.shape
+    new, drawn = lax.rng_bit_generator(
+        key.reshape(-1), shape, bits.dtype, _ALGORITHMS[rng_algorithm]
+    )
+    halves = new.reshape(*kind.shape, -1)
+    if is_words:
+        return [Words(halves), drawn]
+    same = halves[..., 0] if halves.shape[-1] == 1 else halves
+    return [lax.bitcast_convert_type(same, kind.dtype), drawn]
+
+
+@reads("stablehlo.rng")
+@takes_sizes
+def _rng(step: Step, low: Array, high: Array, shape: Array, *, rng_distribution: str) -> Array:
+    if rng_distribution != "UNIFORM" or not is_known(shape):
+        raise step.refused(
+            "JAX has no random numbers of this distribution without a key",
+            "draw them from a key (jax.random) in the model",
+        )
+    sizes = as_sizes(shape)
+    return lax.rng_uniform(as_array(low), as_array(high), sizes)
