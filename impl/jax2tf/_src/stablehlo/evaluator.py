@@ -68,6 +68,15 @@ def _functions_that_compute_shapes(program: Program) -> set[str]:
     return found
 
 
+def _used(region: Region) -> Iterator[int]:
+    """The values that a region or an inner one reads or returns."""
+    yield from region.results
+    for op in region.ops:
+        yield from op.operands
+        for inner in op.regions:
+            yield from _used(inner)
+
+
 def _computes_shapes(op: Op) -> bool:
     return any(isinstance(t, TensorType) and not t.is_static for t in op.types)
 
@@ -122,6 +131,9 @@ class Evaluator:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._computes_shapes = _functions_that_compute_shapes(program)
+        self._used = {
+            number for function in program.functions.values() for number in _used(function.body)
+        }
         self._compiled = functools.lru_cache(_FUNCTIONS_KEPT)(self._compile)
 
     def main(self, name: str, operands: Sequence[Value]) -> list[Value]:
@@ -135,15 +147,22 @@ class Evaluator:
         function = self.program.functions[name]
         if all(not _is_traced(x) for x in operands):
             return self.main(name, operands)  # what it computes stays known
-        static = tuple(_frozen(x) if self._is_static(name, x) else None for x in operands)
+        static = tuple(
+            self._frozen(name, place, x)
+            for place, x in zip(function.body.arguments, operands, strict=True)
+        )
         arrays = [x for x, frozen in zip(operands, static, strict=True) if frozen is None]
         results = iter(self._compiled(name, static)(*arrays))
         return [TOKEN if isinstance(t, TokenType) else next(results) for t in function.types]
 
-    def _is_static(self, name: str, operand: Value) -> bool:
+    def _frozen(self, name: str, argument: int, operand: Value) -> _Frozen | None:
+        """The key of an operand for which a function is traced; None for an array."""
+        if argument not in self._used:
+            return _Frozen(None, ())
         if not isinstance(operand, (jax.Array, np.ndarray)):
-            return True
-        return name in self._computes_shapes and is_known(operand)
+            return _frozen(operand)
+        is_static = name in self._computes_shapes and is_known(operand)
+        return _frozen(operand) if is_static else None
 
     def _compile(self, name: str, static: tuple[_Frozen | None, ...]) -> Callable[..., list[Value]]:
         body = self.program.functions[name].body

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from jax import lax
 
 from jax2tf._src.stablehlo import registry
@@ -18,6 +19,7 @@ Array = Any
 _HOW_IT_IS_CALLED = {
     *("call_target_name", "api_version", "has_side_effect", "operand_layouts", "result_layouts"),
     *("output_operand_aliases", "called_computations", "backend_config", "custom_call_schedule"),
+    "indices_of_shape_operands",
 }
 
 
@@ -33,8 +35,14 @@ def _custom_call(step: Step, *operands: Any, call_target_name: str, **attributes
     config = step.op.attributes.get("mhlo.backend_config", attributes.get("backend_config", {}))
     own = {k: v for k, v in attributes.items() if k not in _HOW_IT_IS_CALLED}
     given = {**(config if isinstance(config, Mapping) else {}), **own}
+    shapes = np.asarray(attributes.get("indices_of_shape_operands", ()))  # of open results
+    operands = tuple(x for i, x in enumerate(operands) if i not in shapes)
     arrays = operands if getattr(rule, "takes_sizes", False) else map(as_array, operands)
-    return rule(step, *arrays, **registry.keywords(rule, given))
+    try:
+        keywords = registry.keywords(rule, given)
+    except LookupError as error:
+        raise step.refused(error.args[0], "write the file with another version of JAX") from error
+    return rule(step, *arrays, **keywords)
 
 
 @reads_custom_call(

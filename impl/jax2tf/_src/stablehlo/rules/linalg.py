@@ -111,7 +111,8 @@ def _gesdd(step: Step, x: Array, *, mode: int) -> list[Array]:
     """Modes: A all vectors, S as many as singular values, N none."""
     if _char(mode) == "N":
         (values,) = (lax.linalg.svd(x, compute_uv=False),)
-        empty = [jnp.zeros(t.shape, t.dtype) for t in step.types[2:4]]
+        batch = x.shape[:-2]
+        empty = [jnp.zeros((*batch, *t.shape[-2:]), t.dtype) for t in step.types[2:4]]  # type: ignore[arg-type]
         return [x, values, *empty, _ok(x)]
     left, values, right = lax.linalg.svd(x, full_matrices=_char(mode) == "A")
     return [x, values, left, right, _ok(x)]

@@ -7,6 +7,7 @@ jax_enable_x64 JAX has no arrays of these; they are kept as `Words`, their halve
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -15,7 +16,7 @@ from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
 from jax2tf._src.stablehlo.known import as_sizes, is_known
-from jax2tf._src.stablehlo.registry import reads
+from jax2tf._src.stablehlo.registry import reads, reads_custom_call
 
 Array = Any
 
@@ -54,13 +55,15 @@ _ALGORITHMS = {
 @reads("stablehlo.rng_bit_generator")
 @takes_sizes
 def _rng_bit_generator(step: Step, state: Any, *, rng_algorithm: str) -> list[Any]:
+    shape: Any = step.types[1].shape
+    return _drawn(step, state, shape, rng_algorithm)
+
+
+def _drawn(step: Step, state: Any, shape: Sequence[Any], algorithm: str) -> list[Any]:
     kind, bits = step.types
     is_words = isinstance(state, Words)
     key = state.halves if is_words else lax.bitcast_convert_type(as_array(state), jnp.uint32)
-    shape: Any = bits.shape
-    new, drawn = lax.rng_bit_generator(
-        key.reshape(-1), shape, bits.dtype, _ALGORITHMS[rng_algorithm]
-    )
+    new, drawn = lax.rng_bit_generator(key.reshape(-1), shape, bits.dtype, _ALGORITHMS[algorithm])
     halves = new.reshape(*kind.shape, -1)
     if is_words:
         return [Words(halves), drawn]
@@ -78,3 +81,14 @@ def _rng(step: Step, low: Array, high: Array, shape: Array, *, rng_distribution:
         )
     sizes = as_sizes(shape)
     return lax.rng_uniform(as_array(low), as_array(high), sizes)
+
+
+@reads_custom_call("stablehlo.dynamic_rng_bit_generator")
+@takes_sizes
+def _dynamic_rng_bit_generator(
+    step: Step, state: Any, shape: Array, *, rng_algorithm: int = 0
+) -> list[Any]:
+    if not is_known(shape):
+        raise step.refused("its shape depends on values of arrays", "use sizes of the arguments")
+    name = ("DEFAULT", "THREE_FRY", "PHILOX")[rng_algorithm]
+    return _drawn(step, state, as_sizes(shape), name)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jax2tf._src.stablehlo.evaluator import Step, as_array
+from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
+from jax2tf._src.stablehlo.known import Size, as_sizes, is_known
 from jax2tf._src.stablehlo.program import Op, Region, ops_of
-from jax2tf._src.stablehlo.registry import reads
+from jax2tf._src.stablehlo.registry import reads, reads_custom_call
 from jax2tf._src.stablehlo.rules.combiners import combiner
 from jax2tf._src.tracing.primitives import named
 
@@ -83,7 +84,7 @@ def _reduce(step: Step, *operands: Array, dimensions: tuple[int, ...]) -> list[A
                 index = find(arrays[0], axis, arrays[1].dtype)
                 operator = _OF_BOOLS[value] if arrays[0].dtype == np.bool_ else value
                 return [_reduced(operator, arrays[0], initials[0], dimensions), index]
-    return list(lax.reduce(arrays, tuple(initials), _computation(step, count), dimensions))
+    return list(lax.reduce(arrays, tuple(initials), _computation(step.region(0)), dimensions))
 
 
 def _reduced(kind: str, x: Array, initial: Array, dimensions: tuple[int, ...]) -> Array:
@@ -95,12 +96,11 @@ def _initial(kind: str, initial: Array) -> Array:
     return _identity(kind, initial.dtype) if _is_identity(kind, initial) else initial
 
 
-def _computation(step: Step, count: int) -> Callable[..., Any]:
-    region = step.region(0)
+def _computation(function: Callable[..., list[Array]]) -> Callable[..., Any]:
+    """A region as lax.reduce takes it: of two structures of arrays."""
 
     def combine(x: Any, y: Any) -> Any:
-        results = [as_array(r) for r in region(*jax.tree.leaves(x), *jax.tree.leaves(y))]
-        return tuple(results)
+        return tuple(as_array(r) for r in function(*jax.tree.leaves(x), *jax.tree.leaves(y)))
 
     return combine
 
@@ -172,28 +172,64 @@ def _reduce_window(
     window_dilations: tuple[int, ...] | None = None,
     padding: Array | None = None,
 ) -> list[Array]:
+    ones = (1,) * len(window_dimensions)
+    sizes = (n or ones for n in (window_strides, base_dilations, window_dilations))
+    strides, base, dilations = sizes
+    pads = [(0, 0)] * len(ones) if padding is None else [tuple(map(int, p)) for p in padding]
+    window = _Window(window_dimensions, strides, pads, base, dilations)
+    return _over_windows(step.op.regions[0], step.region(0), operands, window)
+
+
+class _Window(NamedTuple):
+    """The last arguments of lax.reduce_window."""
+
+    dimensions: tuple[Size, ...]
+    strides: tuple[Size, ...]
+    padding: Sequence[tuple[Size, ...]]
+    base_dilations: tuple[Size, ...]
+    dilations: tuple[Size, ...]
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether it moves by one element and leaves none out."""
+        return {*self.strides, *self.base_dilations, *self.dilations} <= {1}
+
+
+def _over_windows(
+    region: Region, function: Callable[..., list[Array]], operands: Sequence[Array], window: _Window
+) -> list[Array]:
     count = len(operands) // 2
     arrays, initials = operands[:count], operands[count:]
-    ones = (1,) * len(window_dimensions)
-    strides, base, dilations = (
-        n or ones for n in (window_strides, base_dilations, window_dilations)
-    )
-    pads = [(0, 0)] * len(ones) if padding is None else [tuple(map(int, p)) for p in padding]
-    kind = _operator(step.op.regions[0], arrays[0].dtype) if count == 1 else ""
-    if kind and strides == base == dilations == ones and _is_identity(kind, initials[0]):
-        found = _cumulative(kind, arrays[0], window_dimensions, pads)
+    kind = _operator(region, arrays[0].dtype) if count == 1 else ""
+    if not kind:
+        computation = _computation(function)
+        return list(lax.reduce_window(tuple(arrays), tuple(initials), computation, *window))
+    if window.is_dense and _is_identity(kind, initials[0]):
+        found = _cumulative(kind, arrays[0], window.dimensions, window.padding)
         if found is not None:
             return [found]
-    window = (window_dimensions, strides, pads, base, dilations)
-    if kind:
-        initial = _initial(kind, initials[0])
-        return [lax.reduce_window(arrays[0], initial, _OPERATORS[kind], *window)]
-    computation = _computation(step, count)
-    return list(lax.reduce_window(tuple(arrays), tuple(initials), computation, *window))
+    initial = _initial(kind, initials[0])
+    return [lax.reduce_window(arrays[0], initial, _OPERATORS[kind], *window)]
+
+
+@reads_custom_call("stablehlo.dynamic_reduce_window")
+@takes_sizes
+def _dynamic_reduce_window(step: Step, *operands: Array) -> list[Array]:
+    """The last five operands are the window, as JAX writes it where sizes are open."""
+    arrays, shapes = operands[:-5], operands[-5:]
+    if not all(is_known(shape) for shape in shapes):
+        raise step.refused("its window depends on values of arrays", "use sizes of the arguments")
+    dimensions, strides, base, dilations, flat = (as_sizes(shape) for shape in shapes)
+    pads = list(zip(flat[::2], flat[1::2], strict=True))
+    window = _Window(dimensions, strides, pads, base, dilations)
+    (name,) = step.op.attributes["called_computations"]
+    region = step.evaluator.program.functions[name].body
+    function = lambda *xs: step.call(name, *xs)  # noqa: E731
+    return _over_windows(region, function, [as_array(x) for x in arrays], window)
 
 
 def _cumulative(
-    kind: str, x: Array, window: tuple[int, ...], pads: Sequence[tuple[int, ...]]
+    kind: str, x: Array, window: tuple[Size, ...], pads: Sequence[tuple[Size, ...]]
 ) -> Array | None:
     """A window over all elements before (after) each one is a cumulative reduction."""
     axes = [i for i, n in enumerate(window) if n != 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 from jax import lax
 
@@ -182,14 +183,16 @@ def _dynamic_pad(
 
 @reads("stablehlo.iota")
 def _iota(step: Step, *, iota_dimension: int) -> Array:
-    return lax.broadcasted_iota(step.result.dtype, step.result.shape, iota_dimension)
+    dtype = jax.dtypes.canonicalize_dtype(step.result.dtype)
+    return lax.broadcasted_iota(dtype, step.result.shape, iota_dimension)
 
 
 @reads("stablehlo.dynamic_iota")
 @takes_sizes
 def _dynamic_iota(step: Step, shape: Array, *, iota_dimension: int) -> Array:
     sizes = _known(step, shape, "shape")
-    return lax.broadcasted_iota(step.result.dtype, sizes, iota_dimension)
+    dtype = jax.dtypes.canonicalize_dtype(step.result.dtype)
+    return lax.broadcasted_iota(dtype, sizes, iota_dimension)
 
 
 @reads("stablehlo.tuple")
