@@ -16,7 +16,7 @@ import numpy as np
 
 from jax2tf._src.stablehlo import registry
 from jax2tf._src.stablehlo.errors import refused
-from jax2tf._src.stablehlo.known import Sizes, as_sizes, fold, is_known
+from jax2tf._src.stablehlo.known import Sizes, as_sizes, fold, fold_call, is_known
 from jax2tf._src.stablehlo.program import Op, Program, Region, TensorType, TokenType, ops_of
 from jax2tf._src.util.typing import PyTree
 
@@ -146,7 +146,9 @@ class Evaluator:
         """
         function = self.program.functions[name]
         if all(not _is_traced(x) for x in operands):
-            return self.main(name, operands)  # what it computes stays known
+            folded = fold_call(function, operands)
+            # What the function computes stays known.
+            return self.main(name, operands) if folded is None else [folded]
         static = tuple(
             self._frozen(name, place, x)
             for place, x in zip(function.body.arguments, operands, strict=True)

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jax2tf._src.stablehlo.program import Op, TensorType
+from jax2tf._src.stablehlo.program import Function, Op, TensorType
 
 _MOST_ELEMENTS = 1024
 Size = Any  # an int or a symbolic expression
@@ -80,8 +80,25 @@ def fold(op: Op, operands: Sequence[Any]) -> Any:
         return None
     try:
         return folded(op, result, *operands)
-    except jax.core.InconclusiveDimensionOperation:
+    except jax.errors.InconclusiveDimensionOperation:
         return None  # the sizes become arrays: their values decide at run time
+
+
+def fold_call(function: Function, operands: Sequence[Any]) -> Any:
+    """The known result of JAX's helpers for symbolic sizes; None for another function.
+
+    They round towards minus infinity, which their ops do by cases that a symbolic size leaves open.
+    """
+    compute = {"floor_divide": operator.floordiv, "remainder": operator.mod}.get(
+        function.name.rstrip("_0123456789")
+    )
+    if compute is None or not any(isinstance(x, Sizes) for x in operands):
+        return None
+    names = {op.name.removeprefix("stablehlo.") for op in function.body.ops}
+    if not {"remainder", "compare"} <= names or len(operands) < 2:
+        return None
+    x, y = (np.asarray(as_sizes(value), object)[0] for value in operands[-2:])
+    return of_sizes(compute(x, y), operands[-2].dtype) if bool(y > 0) else None
 
 
 def _fold_truth(op: Op, operands: Sequence[Any]) -> Any:
@@ -91,12 +108,13 @@ def _fold_truth(op: Op, operands: Sequence[Any]) -> Any:
     assert isinstance(result, TensorType)
     if result.dtype != np.bool_:
         known = all(isinstance(x, np.ndarray) and is_known(x) for x in operands)
-        return (np.bitwise_or if decides else np.bitwise_and)(*operands) if known else None
+        combine = np.bitwise_or if decides else np.bitwise_and
+        return np.asarray(combine(*operands)) if known else None
     plain = [x for x in operands if isinstance(x, np.ndarray) and is_known(x)]
     if any((x == decides).all() for x in plain):
         return np.full(plain[0].shape, decides)
     if len(plain) == 2:
-        return (np.logical_or if decides else np.logical_and)(*plain)
+        return np.asarray((np.logical_or if decides else np.logical_and)(*plain))
     others = [x for x in operands if not any(x is known for known in plain)]
     return others[0] if plain and (plain[0] != decides).all() else None
 
@@ -136,21 +154,21 @@ def _divide(x: Size, y: Size) -> Size:
         if y == 0:
             return -1
         return -(-x // y) if (x < 0) != (y < 0) else x // y
-    return x // y if _are_positive(x, y) else _undecided()
+    if x >= 0 and y > 0:
+        return x // y
+    return -(-x // y) if x <= 0 and y > 0 else _undecided()
 
 
 def _remainder(x: Size, y: Size) -> Size:
     if isinstance(x, int) and isinstance(y, int):
         return x if y == 0 else x - y * _divide(x, y)
-    return x % y if _are_positive(x, y) else _undecided()
-
-
-def _are_positive(x: Size, y: Size) -> bool:
-    return bool(x >= 0) and bool(y > 0)
+    if x >= 0 and y > 0:
+        return x % y
+    return -(-x % y) if x <= 0 and y > 0 else _undecided()
 
 
 def _undecided() -> Size:
-    raise jax.core.InconclusiveDimensionOperation("the sign of a size is not known")
+    raise jax.errors.InconclusiveDimensionOperation("the sign of a size is not known")
 
 
 def _sign(x: Size) -> Size:
