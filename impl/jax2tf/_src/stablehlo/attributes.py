@@ -116,12 +116,13 @@ def _numbers(value: Any) -> Any:
 def _resource(value: ir.DenseResourceElementsAttr) -> Any:
     tensor = type_of(value.type)
     assert isinstance(tensor, TensorType)
-    return _shaped(np.frombuffer(memoryview(value).tobytes(), tensor.dtype), tensor)
+    data = memoryview(value).tobytes()  # type: ignore[arg-type]
+    return _shaped(np.frombuffer(data, tensor.dtype), tensor)
 
 
 def elements(value: ir.Attribute) -> Any:
     """The array of a dense attribute."""
-    tensor = type_of(value.type)  # type: ignore[attr-defined]
+    tensor = type_of(value.type)
     assert isinstance(tensor, TensorType)
     try:
         array = np.array(value)
@@ -162,10 +163,11 @@ def _literal(literal: str, dtype: np.dtype[Any]) -> Any:
 
 
 def _shaped(flat: Any, tensor: TensorType) -> Any:
-    assert tensor.is_static
+    shape = tuple(size for size in tensor.shape if size is not None)
+    assert len(shape) == len(tensor.shape), tensor
     if flat.size == 1:
-        return np.broadcast_to(flat.reshape(()), tensor.shape)
-    return flat.reshape(tensor.shape)
+        return np.broadcast_to(flat.reshape(()), shape)
+    return flat.reshape(shape)
 
 
 _PLAIN: Mapping[Any, Callable[[Any], Any]] = {

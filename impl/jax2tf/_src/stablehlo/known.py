@@ -71,6 +71,9 @@ def fold(op: Op, operands: Sequence[Any]) -> Any:
     """The known result of an op whose operands are known; None for another op or result."""
     if op.name in ("stablehlo.and", "stablehlo.or"):
         return _fold_truth(op, operands)
+    if op.name in _MAY_DO_NOTHING and isinstance(operands[0], np.ndarray):
+        if op.operand_types[0] == op.types[0]:
+            return operands[0]
     folded = _FOLDED.get(op.name)
     if folded is None or not all(is_known(operand) for operand in operands):
         return None
@@ -212,8 +215,12 @@ def _broadcast(op: Op, result: TensorType, x: Any, *shape: Any) -> Any:
     placed = [1] * len(result.shape)
     for axis, size in zip(dimensions, values.shape, strict=True):
         placed[axis] = size
-    full = np.broadcast_to(values.reshape(placed), result.shape)
+    full = np.broadcast_to(values.reshape(placed), _plain_shape(result))
     return Sizes(full, x.dtype) if isinstance(x, Sizes) else full
+
+
+def _plain_shape(result: TensorType) -> tuple[int, ...]:
+    return tuple(size for size in result.shape if size is not None)
 
 
 def _concatenate(op: Op, result: TensorType, *parts: Any) -> Any:
@@ -245,6 +252,8 @@ def _dimension_size(size: Callable[[Size, Size], Size]) -> Callable[[Size, Size]
 def _extreme(size: Callable[[Size, Size], Size], x: Size, y: Size) -> Size:
     return jax.core.max_dim(x, y) if size is max else jax.core.min_dim(x, y)
 
+
+_MAY_DO_NOTHING = ("stablehlo.broadcast_in_dim", "stablehlo.convert", "stablehlo.reshape")
 
 _FOLDED: Mapping[str, Callable[..., Any]] = {
     "stablehlo.abs": _elementwise(lambda x: x if x >= 0 else -x),

@@ -122,7 +122,6 @@ class Program:
 
     functions: Mapping[str, Function]
     definitions: Mapping[int, Op]
-    n_partitions: int = 1
 
     def ops(self) -> Iterator[Op]:
         """Every op, those of inner regions too."""

@@ -76,11 +76,7 @@ class _Reader:
             if operation.operation.name == "func.func":
                 function = self._function(operation)
                 functions[function.name] = function
-        partitions = module.operation.attributes
-        n_partitions = (
-            partitions["mhlo.num_partitions"].value if "mhlo.num_partitions" in partitions else 1
-        )
-        return Program(functions, self._definitions, n_partitions)
+        return Program(functions, self._definitions)
 
     def _function(self, operation: PyTree) -> Function:
         name = ir.StringAttr(operation.attributes["sym_name"]).value
@@ -90,7 +86,7 @@ class _Reader:
 
     def _region(self, region: PyTree) -> Region:
         block = region.blocks[0]
-        inside = set()
+        inside: set[int] = set()
         arguments = tuple(self._new(argument, inside) for argument in block.arguments)
         types = tuple(attributes.type_of(argument.type) for argument in block.arguments)
         ops: list[Op] = []

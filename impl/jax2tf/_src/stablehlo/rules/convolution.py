@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -219,7 +220,7 @@ def _batch_norm_grad(
     """The gradients by operand, scale and offset, as the specification writes them."""
     axes = tuple(i for i in range(x.ndim) if i != feature_index)
     count = jnp.asarray(x.size // max(x.shape[feature_index], 1), x.dtype)
-    full = lambda vector: _along(x, feature_index, vector)  # noqa: E731
+    full = functools.partial(_along, x, feature_index)
     centered = x - full(mean)
     deviation = lax.sqrt(variance + jnp.asarray(epsilon, variance.dtype))
     by_offset = jnp.sum(cotangent, axes)

@@ -109,14 +109,14 @@ def _register_binary_of_bools(
         return (of_bools if x.dtype == np.bool_ else function)(x, y)
 
 
-for _name, _function in _UNARY.items():
-    _register_unary(_name, _function)
-for _name, _function in _ROUNDED.items():
-    _register_rounded(_name, _function)
-for _name, _function in _BINARY.items():
-    _register_binary(_name, _function)
-for _name, (_function, _of_bools) in _BINARY_OF_BOOLS.items():
-    _register_binary_of_bools(_name, _function, _of_bools)
+for _name in _UNARY:
+    _register_unary(_name, _UNARY[_name])
+for _name in _ROUNDED:
+    _register_rounded(_name, _ROUNDED[_name])
+for _name in _BINARY:
+    _register_binary(_name, _BINARY[_name])
+for _name in _BINARY_OF_BOOLS:
+    _register_binary_of_bools(_name, *_BINARY_OF_BOOLS[_name])
 
 
 @reads("stablehlo.power")

@@ -31,7 +31,9 @@ def _gather(
     slice_sizes: tuple[int, ...],
     indices_are_sorted: bool = False,
 ) -> Array:
-    """StableHLO moves a slice that does not fit into the array, as lax.GatherScatterMode.CLIP."""
+    """JAX writes the gather that promises indices in bounds as this op. XLA, and the lowering of
+    this package, move a slice that does not fit into the array, as the specification asks.
+    """
     return lax.gather(
         x,
         _last(indices, dimension_numbers["index_vector_dim"]),
@@ -44,7 +46,7 @@ def _gather(
         ),
         slice_sizes,
         indices_are_sorted=indices_are_sorted,
-        mode=lax.GatherScatterMode.CLIP,
+        mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import Step
-from jax2tf._src.stablehlo.registry import reads, reads_custom_call
+from jax2tf._src.stablehlo.registry import Rule, reads, reads_custom_call
 from jax2tf._src.tracing.primitives import named
 
 Array = Any
@@ -17,7 +18,7 @@ _LETTERS = "sdcz"
 (_geqp3_p,) = named("geqp3")
 
 
-def _lapack(*routines: str) -> Any:
+def _lapack(*routines: str) -> Callable[[Rule], Rule]:
     """The targets of routines: lapack_spotrf_ffi, lapack_dpotrf_ffi, ... and blas_strsm."""
     return reads_custom_call(*(f"lapack_{routine}_ffi" for routine in routines))
 
@@ -112,7 +113,7 @@ def _gesdd(step: Step, x: Array, *, mode: int) -> list[Array]:
     if _char(mode) == "N":
         (values,) = (lax.linalg.svd(x, compute_uv=False),)
         batch = x.shape[:-2]
-        empty = [jnp.zeros((*batch, *t.shape[-2:]), t.dtype) for t in step.types[2:4]]  # type: ignore[arg-type]
+        empty = [jnp.zeros((*batch, *t.shape[-2:]), t.dtype) for t in step.types[2:4]]
         return [x, values, *empty, _ok(x)]
     left, values, right = lax.linalg.svd(x, full_matrices=_char(mode) == "A")
     return [x, values, left, right, _ok(x)]
@@ -184,5 +185,5 @@ def _gtsv(step: Step, lower: Array, diagonal: Array, upper: Array, b: Array) -> 
 
 @reads_custom_call("lu_pivots_to_permutation", "cu_lu_pivots_to_permutation")
 def _lu_pivots_to_permutation(step: Step, pivots: Array) -> Array:
-    (size,) = step.result.shape[-1:]
+    size: Any = step.result.shape[-1]
     return lax.linalg.lu_pivots_to_permutation(pivots, size)

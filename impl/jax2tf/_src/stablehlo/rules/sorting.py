@@ -92,7 +92,8 @@ def _leading(operands: tuple[Array, ...], keys: list[_Key]) -> int:
 
 def _ascending(x: Array, key: _Key) -> Array:
     """An array whose ascending order is the order of the key."""
-    x = {"real": lax.real, "imag": lax.imag, "": lambda x: x}[key.part](x)
+    if key.part:
+        x = lax.real(x) if key.part == "real" else lax.imag(x)
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return lax.bitwise_not(x) if key.is_descending else x
     if not key.is_total:
