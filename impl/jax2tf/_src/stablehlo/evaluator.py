@@ -23,6 +23,9 @@ from jax2tf._src.util.typing import PyTree
 Value = Any
 TOKEN = object()
 _FUNCTIONS_KEPT = 512
+# Functions that JAX 0.12 writes for primitives, by name.
+_WRITTEN_AS_FUNCTIONS = {"lgamma_impl": jax.lax.lgamma}
+_SAMPLES = (0.25, 3.5, -1.5, 40.0, -0.3, 1e-3, 0.0, float("inf"), float("nan"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,6 +152,8 @@ class Evaluator:
             folded = fold_call(function, operands)
             # What the function computes stays known.
             return self.main(name, operands) if folded is None else [folded]
+        if (of_jax := self._function_of_jax(name, operands)) is not None:
+            return [of_jax(operands[-1])]
         static = tuple(
             self._frozen(name, place, x)
             for place, x in zip(function.body.arguments, operands, strict=True)
@@ -156,6 +161,21 @@ class Evaluator:
         arrays = [x for x, frozen in zip(operands, static, strict=True) if frozen is None]
         results = iter(self._compiled(name, static)(*arrays))
         return [TOKEN if isinstance(t, TokenType) else next(results) for t in function.types]
+
+    def _function_of_jax(self, name: str, operands: Sequence[Value]) -> Callable[..., Value] | None:
+        """The function of jax.lax that JAX wrote as this function: it has a derivative, and the
+        operations on bits that stand for it have none. Its name and its values tell.
+        """
+        candidate = _WRITTEN_AS_FUNCTIONS.get(name.rstrip("_0123456789"))
+        x = operands[-1]
+        if candidate is None or not all(isinstance(size, int) for size in x.shape):
+            return None
+        with jax.ensure_compile_time_eval():
+            samples = np.resize(np.array(_SAMPLES), x.shape).astype(x.dtype)
+            body = self.program.functions[name].body
+            (found,) = jax.jit(lambda x: self.run(body, [*operands[:-1], x], {}))(samples)
+            expected = jax.jit(candidate)(samples)
+        return candidate if np.array_equal(found, expected, equal_nan=True) else None
 
     def _frozen(self, name: str, argument: int, operand: Value) -> _Frozen | None:
         """The key of an operand for which a function is traced; None for an array."""

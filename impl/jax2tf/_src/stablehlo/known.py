@@ -71,9 +71,9 @@ def fold(op: Op, operands: Sequence[Any]) -> Any:
     """The known result of an op whose operands are known; None for another op or result."""
     if op.name in ("stablehlo.and", "stablehlo.or"):
         return _fold_truth(op, operands)
-    if op.name in _MAY_DO_NOTHING and isinstance(operands[0], np.ndarray):
-        if op.operand_types[0] == op.types[0]:
-            return operands[0]
+    does_nothing = op.name in _MAY_DO_NOTHING and op.operand_types[0] == op.types[0]
+    if does_nothing and isinstance(operands[0], np.ndarray):
+        return operands[0]
     folded = _FOLDED.get(op.name)
     if folded is None or not all(is_known(operand) for operand in operands):
         return None

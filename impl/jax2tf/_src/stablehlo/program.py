@@ -95,6 +95,8 @@ class Op:
       attributes: Python values by name.
       regions: the ops that it calls.
       location: the file and the line that the module names for it; "" without one.
+      primitive: the last part of the scope that the module names for it, as in "jit(f)/lgamma":
+        of JAX's modules, the primitive that it was made for. "" without one.
     """
 
     name: str
@@ -104,7 +106,8 @@ class Op:
     types: tuple[Type, ...]
     attributes: Mapping[str, Any]
     regions: tuple[Region, ...]
-    location: str
+    location: str = ""
+    primitive: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

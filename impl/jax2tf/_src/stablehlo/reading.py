@@ -109,7 +109,8 @@ class _Reader:
         return number
 
     def _op(self, operation: PyTree, inside: set[int]) -> Op:
-        location = _location(str(operation.location))
+        place = str(operation.location)
+        location = _location(place)
         try:
             op = Op(
                 operation.name,
@@ -120,11 +121,12 @@ class _Reader:
                 dict(_attributes(operation)),
                 tuple(self._region(region) for region in operation.regions),
                 location,
+                _primitive(place),
             )
         except LookupError as error:
-            place = f" It stands at {location}." if location else ""
+            where = f" It stands at {location}." if location else ""
             raise LoadError(
-                f"jax2tf.load: cannot read the op {operation.name}: {error.args[0]}.{place}"
+                f"jax2tf.load: cannot read the op {operation.name}: {error.args[0]}.{where}"
             ) from error
         self._definitions.update(dict.fromkeys(op.results, op))
         return op
@@ -163,3 +165,9 @@ def _location(text: str) -> str:
     if match := re.search(r'loc\("([^"]+)"', text):
         return f"{match[1]!r}"
     return ""
+
+
+def _primitive(text: str) -> str:
+    """The last part of the name that a location starts with, as in `loc("jit(f)/lgamma"(...))`."""
+    match = re.match(r'loc\("([^"]+)"\(', text)
+    return match[1].rstrip(":").rpartition("/")[2] if match else ""

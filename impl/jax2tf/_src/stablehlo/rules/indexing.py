@@ -31,9 +31,7 @@ def _gather(
     slice_sizes: tuple[int, ...],
     indices_are_sorted: bool = False,
 ) -> Array:
-    """JAX writes the gather that promises indices in bounds as this op. XLA, and the lowering of
-    this package, move a slice that does not fit into the array, as the specification asks.
-    """
+    """StableHLO moves a slice that does not fit into the array, as lax.GatherScatterMode.CLIP."""
     return lax.gather(
         x,
         _last(indices, dimension_numbers["index_vector_dim"]),
@@ -46,7 +44,7 @@ def _gather(
         ),
         slice_sizes,
         indices_are_sorted=indices_are_sorted,
-        mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
+        mode=lax.GatherScatterMode.CLIP,
     )
 
 

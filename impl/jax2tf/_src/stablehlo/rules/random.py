@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jax2tf._src.api.errors import NotDifferentiableError
 from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
 from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.registry import reads, reads_custom_call
@@ -42,7 +43,30 @@ def _bitcast_convert(step: Step, x: Array) -> Any:
     if dtype.itemsize == 8 and not jax.config.read("jax_enable_x64"):
         words = lax.bitcast_convert_type(x, jnp.uint32)
         return Words(words.reshape(*step.result.shape, 2))
+    is_of_floats = jnp.issubdtype(x.dtype, jnp.floating) and not jnp.issubdtype(dtype, jnp.floating)
+    if is_of_floats and step.op.primitive not in ("", "bitcast_convert_type"):
+        return _without_gradient(step.op.primitive, x, dtype)
     return lax.bitcast_convert_type(x, dtype)
+
+
+def _without_gradient(primitive: str, x: Array, dtype: Any) -> Array:
+    """The bits of a float inside the expansion of a function. JAX takes the derivative of bits for
+    zero, which is not the derivative of the function.
+    """
+
+    @jax.custom_jvp
+    def bits(x: Array) -> Array:
+        return lax.bitcast_convert_type(x, dtype)
+
+    @bits.defjvp
+    def refuse(primals: Any, tangents: Any) -> Any:
+        raise NotDifferentiableError(
+            f"jax2tf.load: the file has no derivative of '{primitive}': JAX wrote it as operations "
+            "on bits. What to do: load a file of the gradient (export jax.grad of the function), "
+            "or differentiate the function from its source"
+        )
+
+    return bits(x)
 
 
 _ALGORITHMS = {

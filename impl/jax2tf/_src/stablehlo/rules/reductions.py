@@ -132,7 +132,12 @@ def _computes(step: Step, name: str) -> bool:
         return False
     number, index = (t.dtype for t in step.types)
     pairs = [(np.array(v, number), np.array(i, index)) for v in _samples(number) for i in (0, 1)]
-    tried = [(a, b) for a, b in itertools.product(pairs, pairs) if a[1] != b[1]]
+    # A reduction keeps the order of its elements, so that of two NaNs the first one has come first.
+    tried = [
+        (a, b)
+        for a, b in itertools.product(pairs, pairs)
+        if a[1] < b[1] or (a[1] > b[1] and not (a[0] != a[0] and b[0] != b[0]))
+    ]
     function = step.region(0)
     with jax.ensure_compile_time_eval():
         stacked = [np.stack([pair[i][j] for pair in tried]) for i in (0, 1) for j in (0, 1)]
