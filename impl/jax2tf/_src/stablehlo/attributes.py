@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import ml_dtypes
 import numpy as np
 from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
 
-from jax2tf._src.stablehlo.program import Quantization, TensorType, TokenType, TupleType, Type
+from jax2tf._src.stablehlo.program import TensorType, TokenType, TupleType, Type
+from jax2tf._src.util.typing import PyTree
 
 _DTYPES = {
     "i1": np.bool_,
@@ -41,7 +41,6 @@ DTYPES = {name: np.dtype(dtype) for name, dtype in _DTYPES.items()}
 
 # Enumerations print as `#stablehlo<comparison_direction LT>`.
 _ENUMERATION = re.compile(r"#(?:stablehlo|chlo|vhlo)<(\w+)\s+([\w.]+)>$")
-_QUANTIZED = re.compile(r"!quant\.uniform<(?P<body>.*)>$")
 
 
 def type_of(mlir_type: ir.Type) -> Type:
@@ -64,36 +63,12 @@ def type_of(mlir_type: ir.Type) -> Type:
 
 
 def _tensor_type(shape: tuple[int | None, ...], element: str) -> TensorType:
-    if match := _QUANTIZED.match(element):
-        storage, quantization = _quantization(match["body"])
-        return TensorType(shape, storage, quantization)
     if element not in DTYPES:
         raise LookupError(f"JAX has no dtype for elements of type {element}")
     return TensorType(shape, DTYPES[element])
 
 
-def _quantization(body: str) -> tuple[np.dtype[Any], Quantization]:
-    """Reads `i8:f32, 0.5:3`, `i8<-127:127>:f32:1, {0.5, 0.25:3}`."""
-    head, _, numbers = body.partition(",")
-    match = re.match(r"(u?i\d+)(?:<(-?\d+):(-?\d+)>)?:(\w+)(?::(\d+))?$", head.strip())
-    if match is None:
-        raise LookupError(f"the quantised type !quant.uniform<{body}> is not of a known form")
-    storage, low, high, expressed, axis = match.groups()
-    dtype = DTYPES[storage.replace("u", "ui") if storage.startswith("u") else storage]
-    limits = ml_dtypes.iinfo(dtype)
-    pairs = [pair.strip().partition(":") for pair in numbers.strip(" {}").split(",")]
-    quantization = Quantization(
-        DTYPES[expressed],
-        int(limits.min) if low is None else int(low),
-        int(limits.max) if high is None else int(high),
-        tuple(float(scale) for scale, _, _ in pairs),
-        tuple(int(zero or 0) for _, _, zero in pairs),
-        None if axis is None else int(axis),
-    )
-    return dtype, quantization
-
-
-def attribute(value: ir.Attribute) -> Any:
+def attribute(value: ir.Attribute) -> PyTree:
     """The Python value of an attribute. One of a dialect is its text or its numbers by name."""
     for kind, convert in _PLAIN.items():
         if isinstance(value, kind):
@@ -109,18 +84,18 @@ def attribute(value: ir.Attribute) -> Any:
     return text
 
 
-def _numbers(value: Any) -> Any:
+def _numbers(value: PyTree) -> PyTree:
     return value if isinstance(value, int) else tuple(value)
 
 
-def _resource(value: ir.DenseResourceElementsAttr) -> Any:
+def _resource(value: ir.DenseResourceElementsAttr) -> PyTree:
     tensor = type_of(value.type)
     assert isinstance(tensor, TensorType)
     data = memoryview(value).tobytes()  # type: ignore[arg-type]
     return _shaped(np.frombuffer(data, tensor.dtype), tensor)
 
 
-def elements(value: ir.Attribute) -> Any:
+def elements(value: ir.Attribute) -> PyTree:
     """The array of a dense attribute."""
     tensor = type_of(value.type)
     assert isinstance(tensor, TensorType)
@@ -131,7 +106,7 @@ def elements(value: ir.Attribute) -> Any:
     return array.astype(tensor.dtype, copy=False)
 
 
-def elements_of_text(text: str, tensor: TensorType) -> Any:
+def elements_of_text(text: str, tensor: TensorType) -> PyTree:
     """The array of `dense<[1.0, 2.0]> : tensor<2xbf16>`: numbers, or bytes in hexadecimal."""
     match = re.search(r"dense<(.*)>\s*:", text, re.DOTALL)
     assert match is not None, text[:80]
@@ -143,11 +118,11 @@ def elements_of_text(text: str, tensor: TensorType) -> Any:
     return _shaped(np.array(numbers, tensor.dtype).reshape(-1), tensor)
 
 
-def _array_of_bytes(data: bytes, dtype: np.dtype[Any]) -> Any:
+def _array_of_bytes(data: bytes, dtype: np.dtype) -> PyTree:
     return np.frombuffer(data, dtype)
 
 
-def _literal(literal: str, dtype: np.dtype[Any]) -> Any:
+def _literal(literal: str, dtype: np.dtype) -> PyTree:
     if literal.startswith("("):
         part = DTYPES["f32" if dtype == np.complex64 else "f64"]
         real, imaginary = (_literal(x.strip(), part) for x in literal[1:-1].split(","))
@@ -162,7 +137,7 @@ def _literal(literal: str, dtype: np.dtype[Any]) -> Any:
     return int(literal) if re.fullmatch(r"-?\d+", literal) else float(literal)
 
 
-def _shaped(flat: Any, tensor: TensorType) -> Any:
+def _shaped(flat: PyTree, tensor: TensorType) -> PyTree:
     shape = tuple(size for size in tensor.shape if size is not None)
     assert len(shape) == len(tensor.shape), tensor
     if flat.size == 1:
@@ -170,7 +145,7 @@ def _shaped(flat: Any, tensor: TensorType) -> Any:
     return flat.reshape(shape)
 
 
-_PLAIN: Mapping[Any, Callable[[Any], Any]] = {
+_PLAIN: Mapping[PyTree, Callable[[PyTree], PyTree]] = {
     ir.BoolAttr: lambda value: bool(value.value),
     ir.IntegerAttr: lambda value: int(value.value),
     ir.FloatAttr: lambda value: float(value.value),
@@ -189,7 +164,7 @@ _PLAIN: Mapping[Any, Callable[[Any], Any]] = {
 }
 
 _DOT = ("batching_dimensions", "contracting_dimensions")
-_STRUCTURES: Mapping[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
+_STRUCTURES: Mapping[str, tuple[Callable[[PyTree], PyTree], tuple[str, ...]]] = {
     "#stablehlo.dot<": (
         stablehlo.DotDimensionNumbers,
         tuple(f"{side}_{name}" for side in ("lhs", "rhs") for name in _DOT),

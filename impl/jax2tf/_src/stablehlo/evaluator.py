@@ -7,9 +7,7 @@ tuple, or `TOKEN`.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -18,9 +16,10 @@ from jax2tf._src.stablehlo import registry
 from jax2tf._src.stablehlo.errors import refused
 from jax2tf._src.stablehlo.known import Sizes, as_sizes, fold, fold_call, is_known
 from jax2tf._src.stablehlo.program import Op, Program, Region, TensorType, TokenType, ops_of
+from jax2tf._src.util.lru import Lru
+from jax2tf._src.util.typing import HloValue as Value
 from jax2tf._src.util.typing import PyTree
 
-Value = Any
 TOKEN = object()
 _FUNCTIONS_KEPT = 512
 # Functions that JAX 0.12 writes for primitives, by name.
@@ -28,12 +27,24 @@ _WRITTEN_AS_FUNCTIONS = {"lgamma_impl": jax.lax.lgamma}
 _SAMPLES = (0.25, 3.5, -1.5, 40.0, -0.3, 1e-3, 0.0, float("inf"), float("nan"))
 
 
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Words:
+    """Numbers of 64 bits while JAX has none: the low and the high word along the last dimension."""
+
+    halves: Value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.halves.shape[:-1])
+
+
 @dataclasses.dataclass(frozen=True)
 class _Frozen:
     """A known operand as a key of a dictionary."""
 
     value: Value
-    key: tuple[Any, ...]
+    key: tuple[PyTree, ...]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Frozen) and self.key == other.key
@@ -43,13 +54,17 @@ class _Frozen:
 
 
 def _is_traced(value: Value) -> bool:
-    return isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and not is_known(value))
+    is_constant = isinstance(value, np.ndarray) and is_known(value)
+    return isinstance(value, (jax.Array, np.ndarray, Words)) and not is_constant
 
 
 def _frozen(value: Value) -> _Frozen:
     if isinstance(value, (Sizes, np.ndarray)):
         return _Frozen(value, (value.shape, str(value.dtype), as_sizes(value)))
-    return _Frozen(value, (id(value),))
+    if isinstance(value, tuple):
+        return _Frozen(value, tuple(_frozen(item) for item in value))
+    assert value is TOKEN, value
+    return _Frozen(value, ("token",))
 
 
 def _functions_that_compute_shapes(program: Program) -> set[str]:
@@ -137,7 +152,7 @@ class Evaluator:
         self._used = {
             number for function in program.functions.values() for number in _used(function.body)
         }
-        self._compiled = functools.lru_cache(_FUNCTIONS_KEPT)(self._compile)
+        self._compiled: Lru[Callable[..., list[Value]]] = Lru(_FUNCTIONS_KEPT)
 
     def main(self, name: str, operands: Sequence[Value]) -> list[Value]:
         """The results of a function, evaluated here."""
@@ -159,7 +174,8 @@ class Evaluator:
             for place, x in zip(function.body.arguments, operands, strict=True)
         )
         arrays = [x for x, frozen in zip(operands, static, strict=True) if frozen is None]
-        results = iter(self._compiled(name, static)(*arrays))
+        compiled = self._compiled.value((name, static), lambda: self._compile(name, static))
+        results = iter(compiled(*arrays))
         return [TOKEN if isinstance(t, TokenType) else next(results) for t in function.types]
 
     def _function_of_jax(self, name: str, operands: Sequence[Value]) -> Callable[..., Value] | None:
@@ -181,7 +197,7 @@ class Evaluator:
         """The key of an operand for which a function is traced; None for an array."""
         if argument not in self._used:
             return _Frozen(None, ())
-        if not isinstance(operand, (jax.Array, np.ndarray)):
+        if not isinstance(operand, (jax.Array, np.ndarray, Words)):
             return _frozen(operand)
         is_static = name in self._computes_shapes and is_known(operand)
         return _frozen(operand) if is_static else None
@@ -251,7 +267,7 @@ def as_array(value: Value) -> Value:
     return value.as_array() if isinstance(value, Sizes) else value
 
 
-def takes_sizes(rule: Callable[..., Any]) -> Callable[..., Any]:
+def takes_sizes(rule: Callable[..., PyTree]) -> Callable[..., PyTree]:
     """Marks a rule that reads known operands, such as the shape of a dynamic reshape."""
     rule.takes_sizes = True  # type: ignore[attr-defined]
     return rule
@@ -264,7 +280,7 @@ def _flat(results: PyTree) -> Iterator[Value]:
         yield results
 
 
-def _rule_of(op: Op) -> tuple[registry.Rule, Mapping[str, Any]]:
+def _rule_of(op: Op) -> tuple[registry.Rule, Mapping[str, PyTree]]:
     rule = registry.OPS.get(op.name)
     if rule is None:
         raise refused(op, "it has no counterpart in jax.lax", "write the model without it")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +19,7 @@ from jax2tf._src.util.typing import PyTree
 
 assert _rules
 
-Flat = Callable[[Mapping[str, Any], Sequence[Any]], Sequence[Any]]
+Flat = Callable[[Mapping[str, PyTree], Sequence[PyTree]], Sequence[PyTree]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,8 +30,8 @@ class Argument:
     """
 
     path: str
-    shape: tuple[Any, ...]
-    dtype: np.dtype[Any]
+    shape: tuple[PyTree, ...]
+    dtype: np.dtype
 
 
 class LoadedFunction:
@@ -49,9 +48,9 @@ class LoadedFunction:
         name: str,
         flat: Flat,
         arguments: Sequence[Argument],
-        in_tree: Any,
-        out_tree: Any,
-        params: Mapping[str, Any] | None = None,
+        in_tree: PyTree,
+        out_tree: PyTree,
+        params: Mapping[str, PyTree] | None = None,
     ) -> None:
         self.name = self.__name__ = self.__qualname__ = name
         self.params = dict(params or {})
@@ -60,8 +59,8 @@ class LoadedFunction:
         self.__doc__ = self._documentation()
         self._jitted = jax.jit(self._evaluator(flat))
 
-    def _evaluator(self, flat: Flat) -> Callable[..., list[Any]]:
-        def evaluate(params: Mapping[str, Any], *leaves: Any) -> list[Any]:
+    def _evaluator(self, flat: Flat) -> Callable[..., list[PyTree]]:
+        def evaluate(params: Mapping[str, PyTree], *leaves: PyTree) -> list[PyTree]:
             return [jnp.asarray(as_array(x)) for x in flat(params, leaves)]
 
         evaluate.__name__ = evaluate.__qualname__ = self.name
@@ -76,7 +75,7 @@ class LoadedFunction:
     def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         return self.apply(self.params, *args, **kwargs)
 
-    def apply(self, params: Mapping[str, Any], *args: PyTree, **kwargs: PyTree) -> PyTree:
+    def apply(self, params: Mapping[str, PyTree], *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Calls the function with other values of its variables, as gradients by them need it."""
         leaves, tree = tree_util.tree_flatten((args, kwargs))
         if tree != self._in_tree:
@@ -87,7 +86,7 @@ class LoadedFunction:
         checked = [self._checked(a, x) for a, x in zip(self._arguments, leaves, strict=True)]
         return tree_util.tree_unflatten(self._out_tree, self._jitted(params, *checked))
 
-    def _checked(self, argument: Argument, value: Any) -> Any:
+    def _checked(self, argument: Argument, value: PyTree) -> PyTree:
         array = value if isinstance(value, jax.Array) else np.asarray(value)
         expected = jax.dtypes.canonicalize_dtype(argument.dtype)
         dtype = jax.dtypes.canonicalize_dtype(array.dtype)
@@ -123,11 +122,11 @@ class LoadedFunction:
 class _Spec:
     """A shape, of which sizes may be None, and a dtype."""
 
-    shape: tuple[Any, ...]
-    dtype: np.dtype[Any]
+    shape: tuple[PyTree, ...]
+    dtype: np.dtype
 
 
-def _shown(shape: Sequence[Any]) -> str:
+def _shown(shape: Sequence[PyTree]) -> str:
     return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"
 
 
@@ -144,7 +143,7 @@ def of_exported(exported: export.Exported, origin: str) -> LoadedFunction:
     before = _before(exported.platforms)
     n_tokens = len(exported.ordered_effects)
 
-    def flat(params: Mapping[str, Any], leaves: Sequence[Any]) -> Sequence[Any]:
+    def flat(params: Mapping[str, PyTree], leaves: Sequence[PyTree]) -> Sequence[PyTree]:
         operands = [*before, *[TOKEN] * n_tokens, *(leaves[i] for i in kept)]
         return evaluator.main("main", operands)[n_tokens:]
 
@@ -157,7 +156,7 @@ def of_exported(exported: export.Exported, origin: str) -> LoadedFunction:
     return LoadedFunction(exported.fun_name, flat, arguments, exported.in_tree, exported.out_tree)
 
 
-def _before(platforms: Sequence[str]) -> list[Any]:
+def _before(platforms: Sequence[str]) -> list[PyTree]:
     """A module for several platforms takes the platform's number first."""
     if len(platforms) < 2:
         return []
@@ -165,7 +164,7 @@ def _before(platforms: Sequence[str]) -> list[Any]:
     return [np.array(index, np.int32)]
 
 
-def _path(path: Any) -> str:
+def _path(path: PyTree) -> str:
     root = ("args", "kwargs")[path[0].idx]
     return root + tree_util.keystr(path[1:])
 
@@ -179,7 +178,7 @@ def of_program(program: Program, name: str, origin: str) -> LoadedFunction:
     arguments = [Argument(f"args[{i}]", t.shape, t.dtype) for i, t in enumerate(types)]  # type: ignore[union-attr]
     evaluator = Evaluator(program)
 
-    def flat(params: Mapping[str, Any], leaves: Sequence[Any]) -> Sequence[Any]:
+    def flat(params: Mapping[str, PyTree], leaves: Sequence[PyTree]) -> Sequence[PyTree]:
         return evaluator.main(name, leaves)
 
     in_tree = tree_util.tree_structure(((0,) * len(types), {}))

@@ -9,16 +9,16 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jax2tf._src.stablehlo.program import Function, Op, TensorType
+from jax2tf._src.util.typing import Dim as Size
+from jax2tf._src.util.typing import PyTree
 
 _MOST_ELEMENTS = 1024
-Size = Any  # an int or a symbolic expression
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Sizes:
       dtype: the dtype that the program gives them.
     """
 
-    values: np.ndarray[Any, np.dtype[np.object_]]
-    dtype: np.dtype[Any]
+    values: np.ndarray
+    dtype: np.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -53,13 +53,13 @@ def is_known(value: object) -> bool:
     )
 
 
-def as_sizes(value: Any) -> tuple[Size, ...]:
+def as_sizes(value: PyTree) -> tuple[Size, ...]:
     """The elements of a known vector."""
     values = value.values if isinstance(value, Sizes) else value
     return tuple(_plain(size) for size in np.asarray(values).reshape(-1))
 
 
-def of_sizes(values: Any, dtype: np.dtype[Any]) -> Any:
+def of_sizes(values: PyTree, dtype: np.dtype) -> PyTree:
     """Sizes, or a plain array if all are ints."""
     array = np.asarray(values, object)
     if all(isinstance(size, (int, np.integer, bool, np.bool_)) for size in array.reshape(-1)):
@@ -67,7 +67,7 @@ def of_sizes(values: Any, dtype: np.dtype[Any]) -> Any:
     return Sizes(array, dtype)
 
 
-def fold(op: Op, operands: Sequence[Any]) -> Any:
+def fold(op: Op, operands: Sequence[PyTree]) -> PyTree:
     """The known result of an op whose operands are known; None for another op or result."""
     if op.name in ("stablehlo.and", "stablehlo.or"):
         return _fold_truth(op, operands)
@@ -87,7 +87,7 @@ def fold(op: Op, operands: Sequence[Any]) -> Any:
         return None  # the sizes become arrays: their values decide at run time
 
 
-def fold_call(function: Function, operands: Sequence[Any]) -> Any:
+def fold_call(function: Function, operands: Sequence[PyTree]) -> PyTree:
     """The known result of JAX's helpers for symbolic sizes; None for another function.
 
     They round towards minus infinity, which their ops do by cases that a symbolic size leaves open.
@@ -104,7 +104,7 @@ def fold_call(function: Function, operands: Sequence[Any]) -> Any:
     return of_sizes(compute(x, y), operands[-2].dtype) if bool(y > 0) else None
 
 
-def _fold_truth(op: Op, operands: Sequence[Any]) -> Any:
+def _fold_truth(op: Op, operands: Sequence[PyTree]) -> PyTree:
     """`and` and `or`: one known operand can decide."""
     decides = op.name == "stablehlo.or"
     (result,) = op.types
@@ -126,10 +126,10 @@ def _plain(size: Size) -> Size:
     return size.item() if isinstance(size, (np.integer, np.bool_)) else size
 
 
-def _elementwise(compute: Callable[..., Size]) -> Callable[..., Any]:
+def _elementwise(compute: Callable[..., Size]) -> Callable[..., PyTree]:
     """Folds with `compute` on each element; plain arrays wrap around as their dtype does."""
 
-    def folded(op: Op, result: TensorType, *operands: Any) -> Any:
+    def folded(op: Op, result: TensorType, *operands: PyTree) -> PyTree:
         objects = [x.values if isinstance(x, Sizes) else x.astype(object) for x in operands]
         values = np.frompyfunc(compute, len(objects), 1)(*objects)
         return of_sizes(_wrapped(values, result.dtype), result.dtype)
@@ -137,7 +137,7 @@ def _elementwise(compute: Callable[..., Size]) -> Callable[..., Any]:
     return folded
 
 
-def _wrapped(values: Any, dtype: np.dtype[Any]) -> Any:
+def _wrapped(values: PyTree, dtype: np.dtype) -> PyTree:
     """Python's ints as the dtype keeps them."""
     if dtype.kind not in "iu":
         return np.asarray(values, object)
@@ -178,7 +178,7 @@ def _sign(x: Size) -> Size:
     return 0 if x == 0 else 1 if x > 0 else -1
 
 
-def _compare(op: Op, result: TensorType, x: Any, y: Any) -> Any:
+def _compare(op: Op, result: TensorType, x: PyTree, y: PyTree) -> PyTree:
     compare = _COMPARISONS[op.attributes["comparison_direction"]]
     return _elementwise(lambda a, b: bool(compare(a, b)))(op, result, x, y)
 
@@ -193,21 +193,21 @@ _COMPARISONS = {
 }
 
 
-def _convert(op: Op, result: TensorType, x: Any) -> Any:
+def _convert(op: Op, result: TensorType, x: PyTree) -> PyTree:
     if isinstance(x, Sizes):
         return Sizes(x.values, result.dtype) if result.dtype.kind in "iu" else None
     return x.astype(result.dtype)
 
 
-def _reshaped(op: Op, result: TensorType, x: Any, *shape: Any) -> Any:
+def _reshaped(op: Op, result: TensorType, x: PyTree, *shape: PyTree) -> PyTree:
     if not result.is_static:
         return None
     if isinstance(x, Sizes):
-        return Sizes(x.values.reshape(result.shape), x.dtype)
-    return x.reshape(result.shape)
+        return Sizes(x.values.reshape(_plain_shape(result)), x.dtype)
+    return x.reshape(_plain_shape(result))
 
 
-def _broadcast(op: Op, result: TensorType, x: Any, *shape: Any) -> Any:
+def _broadcast(op: Op, result: TensorType, x: PyTree, *shape: PyTree) -> PyTree:
     dimensions = op.attributes["broadcast_dimensions"]
     if not result.is_static:
         return None
@@ -223,12 +223,12 @@ def _plain_shape(result: TensorType) -> tuple[int, ...]:
     return tuple(size for size in result.shape if size is not None)
 
 
-def _concatenate(op: Op, result: TensorType, *parts: Any) -> Any:
+def _concatenate(op: Op, result: TensorType, *parts: PyTree) -> PyTree:
     values = [p.values if isinstance(p, Sizes) else p.astype(object) for p in parts]
     return of_sizes(np.concatenate(values, op.attributes["dimension"]), result.dtype)
 
 
-def _slice(op: Op, result: TensorType, x: Any) -> Any:
+def _slice(op: Op, result: TensorType, x: PyTree) -> PyTree:
     bounds = (op.attributes[f"{name}_indices"] for name in ("start", "limit"))
     index = tuple(slice(*b) for b in zip(*bounds, op.attributes["strides"], strict=True))
     if isinstance(x, Sizes):
@@ -236,7 +236,7 @@ def _slice(op: Op, result: TensorType, x: Any) -> Any:
     return x[index]
 
 
-def _select(op: Op, result: TensorType, which: Any, x: Any, y: Any) -> Any:
+def _select(op: Op, result: TensorType, which: PyTree, x: PyTree, y: PyTree) -> PyTree:
     if isinstance(which, Sizes):
         return None
     values = [p.values if isinstance(p, Sizes) else p.astype(object) for p in (x, y)]
@@ -255,7 +255,7 @@ def _extreme(size: Callable[[Size, Size], Size], x: Size, y: Size) -> Size:
 
 _MAY_DO_NOTHING = ("stablehlo.broadcast_in_dim", "stablehlo.convert", "stablehlo.reshape")
 
-_FOLDED: Mapping[str, Callable[..., Any]] = {
+_FOLDED: Mapping[str, Callable[..., PyTree]] = {
     "stablehlo.abs": _elementwise(lambda x: x if x >= 0 else -x),
     "stablehlo.add": _elementwise(operator.add),
     "stablehlo.broadcast_in_dim": _broadcast,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import jax
 from jax import export
@@ -154,7 +153,7 @@ def _of_exported(exported: export.Exported, origin: str) -> Loaded:
     return Loaded({function.name: function}, origin)
 
 
-def _public(program: Any, origin: str) -> Mapping[str, LoadedFunction]:
+def _public(program: PyTree, origin: str) -> Mapping[str, LoadedFunction]:
     """The functions that a module offers: "main" alone, or each one that no other calls."""
     called = {op.attributes.get("callee") for op in program.ops()}
     called |= {op.attributes.get("decomposition") for op in program.ops()}

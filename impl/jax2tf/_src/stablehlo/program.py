@@ -8,28 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
-
-@dataclasses.dataclass(frozen=True)
-class Quantization:
-    """Parameters of a quantised element type: real = (stored - zero_point) * scale.
-
-    Attributes:
-      expressed: the dtype of real numbers.
-      minimum, maximum: the range of the stored integers.
-      scales, zero_points: one of each, or one of each along `axis`.
-      axis: the dimension that has a scale for each index; None with one scale for all.
-    """
-
-    expressed: np.dtype[Any]
-    minimum: int
-    maximum: int
-    scales: tuple[float, ...]
-    zero_points: tuple[int, ...]
-    axis: int | None = None
+from jax2tf._src.util.typing import PyTree
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,8 +19,7 @@ class TensorType:
     """A tensor's shape and dtype. A size that is not known when the file is written is None."""
 
     shape: tuple[int | None, ...]
-    dtype: np.dtype[Any]
-    quantization: Quantization | None = None
+    dtype: np.dtype
 
     @property
     def is_static(self) -> bool:
@@ -104,7 +85,7 @@ class Op:
     operand_types: tuple[Type, ...]
     results: tuple[int, ...]
     types: tuple[Type, ...]
-    attributes: Mapping[str, Any]
+    attributes: Mapping[str, PyTree]
     regions: tuple[Region, ...]
     location: str = ""
     primitive: str = ""

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from jax.extend.mlir import ir
+from jax.extend.mlir import ir, passmanager
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir
 
@@ -19,8 +18,9 @@ from jax2tf._src.stablehlo import attributes
 from jax2tf._src.stablehlo.program import Function, Op, Program, Region, TensorType, Type
 from jax2tf._src.util.typing import PyTree
 
-_IS_VHLO = re.compile(rb"\bvhlo\.")
-_VHLO_TO_STABLEHLO = "builtin.module(vhlo-to-version{target=current},vhlo-legalize-to-stablehlo)"
+_VHLO_TO_STABLEHLO = (
+    "builtin.module(vhlo-to-version{{target={version}}},vhlo-legalize-to-stablehlo)"
+)
 
 
 def program_of_artifact(artifact: bytes, origin: str) -> Program:
@@ -48,9 +48,18 @@ def program_of_text(text: str, origin: str) -> Program:
     with mlir.make_ir_context():
         try:
             module = ir.Module.parse(text)
+            if "vhlo." in text:
+                _to_stablehlo(module)
         except ir.MLIRError as error:
             raise _unreadable(origin, error) from error
         return _Reader().program(module)
+
+
+def _to_stablehlo(module: ir.Module) -> None:
+    stablehlo.register_stablehlo_passes()
+    version = stablehlo.get_current_version()
+    passes = passmanager.PassManager.parse(_VHLO_TO_STABLEHLO.format(version=version))
+    passes.run(module.operation)
 
 
 def _unreadable(origin: str, error: object) -> LoadError:
@@ -67,7 +76,7 @@ class _Reader:
     """Reads one module: gives each value a number and notes which op makes it."""
 
     def __init__(self) -> None:
-        self._numbers: dict[Any, int] = {}
+        self._numbers: dict[PyTree, int] = {}
         self._definitions: dict[int, Op] = {}
 
     def program(self, module: ir.Module) -> Program:
@@ -103,7 +112,7 @@ class _Reader:
         captures = dict.fromkeys(n for n in (*used, *results) if n not in inside)
         return Region(arguments, types, tuple(ops), results, tuple(captures))
 
-    def _new(self, value: Any, inside: set[int]) -> int:
+    def _new(self, value: PyTree, inside: set[int]) -> int:
         number = self._numbers[value] = len(self._numbers)
         inside.add(number)
         return number
@@ -142,7 +151,7 @@ def _used_by(op: Op) -> Iterator[int]:
         yield from region.captures
 
 
-def _attributes(operation: PyTree) -> Iterator[tuple[str, Any]]:
+def _attributes(operation: PyTree) -> Iterator[tuple[str, PyTree]]:
     if operation.name == "stablehlo.constant":
         yield "value", _constant(operation)
         return
@@ -150,7 +159,7 @@ def _attributes(operation: PyTree) -> Iterator[tuple[str, Any]]:
         yield name, attributes.attribute(operation.attributes[name])
 
 
-def _constant(operation: PyTree) -> Any:
+def _constant(operation: PyTree) -> PyTree:
     tensor = attributes.type_of(operation.results[0].type)
     assert isinstance(tensor, TensorType)
     if tensor.dtype.kind == "c":  # MLIR's Python objects have no attribute of complex numbers

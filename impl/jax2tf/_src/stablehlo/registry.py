@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from jax2tf._src.util.typing import PyTree
 
@@ -44,7 +43,7 @@ def _registering(table: dict[str, Rule], names: tuple[str, ...]) -> Callable[[Ru
     return register
 
 
-def keywords(rule: Rule, attributes: Mapping[str, Any]) -> dict[str, Any]:
+def keywords(rule: Rule, attributes: Mapping[str, PyTree]) -> dict[str, PyTree]:
     """The attributes that the rule takes.
 
     Raises:

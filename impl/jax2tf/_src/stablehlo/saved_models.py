@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -91,7 +90,7 @@ class _Signature:
     """One signature: a graph, what it captures, and what it takes and returns by name."""
 
     name: str
-    concrete: Any
+    concrete: PyTree
     variable_names: Mapping[int, str]
     origin: str
 
@@ -104,7 +103,7 @@ class _Signature:
             self._check(f"returns {name!r}", tensor)
         params, captures = self._captures()
 
-        def flat(params: Mapping[str, Any], leaves: Sequence[Any]) -> Sequence[Any]:
+        def flat(params: Mapping[str, PyTree], leaves: Sequence[PyTree]) -> Sequence[PyTree]:
             inputs = dict(zip(_names(graph.inputs), (*leaves, *captures), strict=True))
             evaluation = _Evaluation(graph, inputs, params, f"{self.origin}: {self.name}")
             return [evaluation.value(tensor) for tensor in graph.outputs]
@@ -113,11 +112,11 @@ class _Signature:
         out_tree = tree_util.tree_structure(dict.fromkeys(results, 0))
         return LoadedFunction(self.name, flat, arguments, in_tree, out_tree, params)
 
-    def _argument(self, name: str, spec: Any) -> Argument:
+    def _argument(self, name: str, spec: PyTree) -> Argument:
         self._check(f"takes {name!r}", spec)
         return Argument(f"kwargs[{name!r}]", tuple(spec.shape), np.dtype(spec.dtype.as_numpy_dtype))
 
-    def _check(self, what: str, spec: Any) -> None:
+    def _check(self, what: str, spec: PyTree) -> None:
         if spec.dtype in _NOT_NUMBERS or spec.shape.rank is None:
             raise LoadError(
                 f"jax2tf.load: {self.origin}: the signature {self.name!r} {what} of type "
@@ -126,11 +125,11 @@ class _Signature:
                 "preprocessing around them."
             )
 
-    def _captures(self) -> tuple[dict[str, Any], list[Any]]:
+    def _captures(self) -> tuple[dict[str, PyTree], list[PyTree]]:
         """The values of the variables by name, and what stands for each captured tensor."""
         variables = {id(variable.handle): variable for variable in self.concrete.variables}
-        params: dict[str, Any] = {}
-        captures: list[Any] = []
+        params: dict[str, PyTree] = {}
+        captures: list[PyTree] = []
         for tensor in self.concrete.captured_inputs:
             variable = variables.get(id(tensor))
             if variable is not None:
@@ -142,7 +141,7 @@ class _Signature:
         return params, captures
 
 
-def _names(tensors: Sequence[Any]) -> list[str]:
+def _names(tensors: Sequence[PyTree]) -> list[str]:
     return [tensor.name for tensor in tensors]
 
 
@@ -150,7 +149,7 @@ class _Evaluation:
     """The values of the tensors of one graph, computed from its outputs back to its inputs."""
 
     def __init__(
-        self, graph: Any, inputs: Mapping[str, Any], params: Mapping[str, Any], origin: str
+        self, graph: PyTree, inputs: Mapping[str, PyTree], params: Mapping[str, PyTree], origin: str
     ) -> None:
         self._graph = graph
         self._values = dict(inputs)
@@ -158,7 +157,7 @@ class _Evaluation:
         self._origin = origin
         self._functions = compat.graphs.graphs_of_functions(graph)
 
-    def value(self, tensor: Any) -> Any:
+    def value(self, tensor: PyTree) -> PyTree:
         """The value of a tensor. It goes down a list, because graphs are deep."""
         pending = [tensor]
         while pending:
@@ -173,7 +172,7 @@ class _Evaluation:
                 self._values.update(zip(_names(last.op.outputs), results, strict=True))
         return self._values[tensor.name]
 
-    def _results(self, op: Any, operands: list[Any]) -> Sequence[Any]:
+    def _results(self, op: PyTree, operands: list[PyTree]) -> Sequence[PyTree]:
         if op.type in _PASS_ON:
             return operands
         if op.type == "StopGradient":
@@ -186,13 +185,13 @@ class _Evaluation:
             return self._module(op, operands)
         return self._in_tensorflow(op, operands)
 
-    def _called(self, op: Any, operands: list[Any]) -> Sequence[Any]:
+    def _called(self, op: PyTree, operands: list[PyTree]) -> Sequence[PyTree]:
         graph = self._functions[op.get_attr("f").name]
         inputs = dict(zip(_names(graph.inputs), operands, strict=True))
         inner = _Evaluation(graph, inputs, self._params, self._origin)
         return [inner.value(tensor) for tensor in graph.outputs]
 
-    def _module(self, op: Any, operands: list[Any]) -> Sequence[Any]:
+    def _module(self, op: PyTree, operands: list[PyTree]) -> Sequence[PyTree]:
         if op.get_attr("function_list"):
             raise LoadError(
                 f"jax2tf.load: {self._origin}: the op {op.name} calls TensorFlow functions from "
@@ -207,7 +206,7 @@ class _Evaluation:
         results = Evaluator(program).main("main", [*before, *map(jnp.asarray, operands)])
         return [as_array(x) for x in results]
 
-    def _in_tensorflow(self, op: Any, operands: list[Any]) -> Sequence[Any]:
+    def _in_tensorflow(self, op: PyTree, operands: list[PyTree]) -> Sequence[PyTree]:
         """The results of an op of TensorFlow, by call_tf; of a constant, its value."""
         known = tf.get_static_value(op.outputs[0]) if op.type == "Const" else None
         if known is not None and op.outputs[0].dtype not in _NOT_NUMBERS:
@@ -228,7 +227,7 @@ class _Evaluation:
         results = call_tf(_as_function(op))(*operands)
         return results if isinstance(results, (list, tuple)) else [results]
 
-    def _holds_module(self, op: Any) -> bool:
+    def _holds_module(self, op: PyTree) -> bool:
         names = [value.func.name for value in op.node_def.attr.values() if value.HasField("func")]
         graphs = [self._functions[name] for name in names if name in self._functions]
         return any(inner.type == _MODULE for graph in graphs for inner in graph.get_operations())
@@ -238,7 +237,7 @@ def _cpu_of(platforms: Sequence[str]) -> int:
     return platforms.index("cpu") if "cpu" in platforms else 0
 
 
-def _as_function(op: Any) -> Any:
+def _as_function(op: PyTree) -> PyTree:
     """A TensorFlow function of one op."""
     graph_def = tf.compat.v1.GraphDef()
     whole = op.graph.as_graph_def()
@@ -252,7 +251,7 @@ def _as_function(op: Any) -> Any:
     node.input.extend(feeds)
     fetches = [f"op:{i}" for i in range(len(op.outputs))]
 
-    def function(*tensors: Any) -> Any:
+    def function(*tensors: PyTree) -> PyTree:
         fed = dict(zip((f"{name}:0" for name in feeds), tensors, strict=True))
         return tf.graph_util.import_graph_def(graph_def, fed, fetches, name="")
 
@@ -260,10 +259,10 @@ def _as_function(op: Any) -> Any:
     return tf.function(function, autograph=False)  # a tape records calls, not imported ops
 
 
-def _called_functions(node: Any, library: Any) -> list[Any]:
+def _called_functions(node: PyTree, library: PyTree) -> list[PyTree]:
     """The functions of a library that a node calls, and those that these call."""
     by_name = {function.signature.name: function for function in library.function}
-    found: dict[str, Any] = {}
+    found: dict[str, PyTree] = {}
     pending = [node]
     while pending:
         for value in pending.pop().attr.values():

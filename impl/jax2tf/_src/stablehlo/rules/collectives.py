@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from jax2tf._src.stablehlo.evaluator import Step, takes_sizes
 from jax2tf._src.stablehlo.registry import reads
-
-Array = Any
+from jax2tf._src.util.typing import HloValue as Array
+from jax2tf._src.util.typing import PyTree
 
 
 @reads("stablehlo.partition_id", "stablehlo.replica_id")
@@ -26,7 +24,9 @@ def _device(step: Step) -> Array:
     "stablehlo.cross-replica-sum",
 )
 @takes_sizes
-def _among_one(step: Step, *operands: Array, replica_groups: Any, **attributes: Any) -> list[Array]:
+def _among_one(
+    step: Step, *operands: Array, replica_groups: PyTree, **attributes: PyTree
+) -> list[Array]:
     """Of one device, a collective returns what it gets."""
     groups = np.asarray(replica_groups)
     if groups.size and (groups.ndim != 2 or groups.shape[1] != 1):
@@ -39,7 +39,7 @@ def _among_one(step: Step, *operands: Array, replica_groups: Any, **attributes: 
 
 @reads("stablehlo.collective_permute")
 def _collective_permute(
-    step: Step, x: Array, *, source_target_pairs: Any, channel_handle: str = ""
+    step: Step, x: Array, *, source_target_pairs: PyTree, channel_handle: str = ""
 ) -> Array:
     pairs = {tuple(map(int, pair)) for pair in np.asarray(source_target_pairs)}
     if pairs - {(0, 0)}:
@@ -50,7 +50,7 @@ def _collective_permute(
 def _register_refused(name: str, reason: str, remedy: str) -> None:
     @reads(name)
     @takes_sizes
-    def rule(step: Step, *operands: Any, **attributes: Any) -> list[Any]:
+    def rule(step: Step, *operands: PyTree, **attributes: PyTree) -> list[PyTree]:
         raise step.refused(reason, remedy)
 
 
@@ -63,6 +63,6 @@ for _name in ("infeed", "outfeed", "send", "recv"):
 
 
 @reads("sdy.sharding_constraint", "sdy.reshard", "sdy.propagation_barrier")
-def _placement(step: Step, x: Array, **attributes: Any) -> Array:
+def _placement(step: Step, x: Array, **attributes: PyTree) -> Array:
     """Where an array lies does not change it."""
     return x

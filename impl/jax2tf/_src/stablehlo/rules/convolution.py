@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
@@ -13,12 +12,13 @@ from jax import lax
 from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
 from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.registry import reads
+from jax2tf._src.util.typing import HloValue as Array
+from jax2tf._src.util.typing import PyTree
 
-Array = Any
-Numbers = Mapping[str, Any]
+Numbers = Mapping[str, PyTree]
 
 
-def _precision(config: tuple[str, ...]) -> Any:
+def _precision(config: tuple[str, ...]) -> PyTree:
     levels = tuple(lax.Precision[level] for level in config)
     return None if not levels or set(levels) == {lax.Precision.DEFAULT} else levels
 
@@ -94,7 +94,7 @@ def _convolution(
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     window_strides: tuple[int, ...] | None = None,
-    padding: Any = None,
+    padding: PyTree = None,
     lhs_dilation: tuple[int, ...] | None = None,
     rhs_dilation: tuple[int, ...] | None = None,
     window_reversal: tuple[bool, ...] | None = None,
@@ -122,14 +122,16 @@ def _convolution(
     )
 
 
-def _pair(pad: Any) -> tuple[Any, Any]:
+def _pair(pad: PyTree) -> tuple[PyTree, PyTree]:
     low, high = (size if not hasattr(size, "item") else size.item() for size in pad)
     return low, high
 
 
 @reads("stablehlo.dynamic_conv")
 @takes_sizes
-def _dynamic_conv(step: Step, x: Array, kernel: Array, padding: Array, **attributes: Any) -> Array:
+def _dynamic_conv(
+    step: Step, x: Array, kernel: Array, padding: Array, **attributes: PyTree
+) -> Array:
     if not is_known(padding):
         raise step.refused("its padding depends on values of arrays", "use sizes of the arguments")
     sizes = as_sizes(padding)

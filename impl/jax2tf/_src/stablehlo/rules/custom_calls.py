@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from jax import lax
@@ -12,8 +11,8 @@ from jax2tf._src.stablehlo import registry
 from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
 from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.registry import reads, reads_custom_call
-
-Array = Any
+from jax2tf._src.util.typing import HloValue as Array
+from jax2tf._src.util.typing import PyTree
 
 # What a custom call says beside its target: where arrays lie, how it may be called.
 _HOW_IT_IS_CALLED = {
@@ -25,7 +24,9 @@ _HOW_IT_IS_CALLED = {
 
 @reads("stablehlo.custom_call")
 @takes_sizes
-def _custom_call(step: Step, *operands: Any, call_target_name: str, **attributes: Any) -> Any:
+def _custom_call(
+    step: Step, *operands: PyTree, call_target_name: str, **attributes: PyTree
+) -> PyTree:
     rule = registry.CUSTOM_CALLS.get(call_target_name)
     if rule is None:
         raise step.refused(
@@ -52,15 +53,15 @@ def _custom_call(step: Step, *operands: Any, call_target_name: str, **attributes
 )  # fmt: skip
 @takes_sizes
 def _placement(
-    step: Step, *operands: Any, unspecified_dims: Any = (), shardings: Any = None
-) -> Any:
+    step: Step, *operands: PyTree, unspecified_dims: PyTree = (), shardings: PyTree = None
+) -> PyTree:
     """Where an array lies does not change it on one device."""
     return list(operands)
 
 
 @reads_custom_call("shape_assertion")
 @takes_sizes
-def _shape_assertion(step: Step, holds: Any, *sizes: Any, error_message: str) -> Any:
+def _shape_assertion(step: Step, holds: PyTree, *sizes: PyTree, error_message: str) -> PyTree:
     """A condition of the sizes of the arguments. Raises ValueError where it does not hold."""
     if not is_known(holds):
         raise step.refused(
@@ -74,7 +75,7 @@ def _shape_assertion(step: Step, holds: Any, *sizes: Any, error_message: str) ->
     return []
 
 
-def _shown(size: Any) -> str:
+def _shown(size: PyTree) -> str:
     return str(as_sizes(size)[0]) if is_known(size) else "?"
 
 
@@ -112,7 +113,7 @@ def _top_k(step: Step, x: Array, *, k: int, largest: bool = True) -> list[Array]
     return [-values, places]
 
 
-def _register_mhlo(name: str, function: Any) -> None:
+def _register_mhlo(name: str, function: PyTree) -> None:
     @reads_custom_call(f"mhlo.{name}")
     def rule(step: Step, *operands: Array, version: int = 1) -> Array:
         return function(*operands)

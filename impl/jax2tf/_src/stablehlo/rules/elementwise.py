@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +12,8 @@ from jax import lax
 from jax2tf._src.stablehlo.evaluator import Step
 from jax2tf._src.stablehlo.registry import reads
 from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util.typing import HloValue as Array
 
-Array = Any
 _lt_to_p, _le_to_p = named("lt_to", "le_to")
 
 _UNARY: Mapping[str, Callable[[Array], Array]] = {

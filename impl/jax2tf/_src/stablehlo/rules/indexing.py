@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +15,10 @@ from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.program import Region, ops_of
 from jax2tf._src.stablehlo.registry import reads
 from jax2tf._src.stablehlo.rules.combiners import combiner, complex_extreme
+from jax2tf._src.util.typing import HloValue as Array
+from jax2tf._src.util.typing import PyTree
 
-Array = Any
-Numbers = Mapping[str, Any]
+Numbers = Mapping[str, PyTree]
 
 
 @reads("stablehlo.gather")
@@ -110,7 +110,7 @@ def _scatter(
         operand_batching_dims=scatter_dimension_numbers["input_batching_dims"],
         scatter_indices_batching_dims=scatter_dimension_numbers["scatter_indices_batching_dims"],
     )
-    options: dict[str, Any] = {
+    options: dict[str, PyTree] = {
         "indices_are_sorted": indices_are_sorted,
         "unique_indices": unique_indices,
         "mode": lax.GatherScatterMode.FILL_OR_DROP,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
@@ -11,8 +10,9 @@ from jax import lax
 from jax2tf._src.stablehlo.evaluator import Step
 from jax2tf._src.stablehlo.registry import Rule, reads, reads_custom_call
 from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util.typing import HloValue as Array
+from jax2tf._src.util.typing import PyTree
 
-Array = Any
 _LETTERS = "sdcz"
 (_geqrf_p,) = named("geqrf")
 (_geqp3_p,) = named("geqp3")
@@ -185,5 +185,5 @@ def _gtsv(step: Step, lower: Array, diagonal: Array, upper: Array, b: Array) -> 
 
 @reads_custom_call("lu_pivots_to_permutation", "cu_lu_pivots_to_permutation")
 def _lu_pivots_to_permutation(step: Step, pivots: Array) -> Array:
-    size: Any = step.result.shape[-1]
+    size: PyTree = step.result.shape[-1]
     return lax.linalg.lu_pivots_to_permutation(pivots, size)

@@ -6,36 +6,23 @@ jax_enable_x64 JAX has no arrays of these; they are kept as `Words`, their halve
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from jax2tf._src.api.errors import NotDifferentiableError
-from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
+from jax2tf._src.stablehlo.evaluator import Step, Words, as_array, takes_sizes
 from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.registry import reads, reads_custom_call
-
-Array = Any
-
-
-@dataclasses.dataclass(frozen=True)
-class Words:
-    """Numbers of 64 bits while JAX has none: the low and the high word along the last dimension."""
-
-    halves: Array
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.halves.shape[:-1]
+from jax2tf._src.util.typing import HloValue as Array
+from jax2tf._src.util.typing import PyTree
 
 
 @reads("stablehlo.bitcast_convert")
 @takes_sizes
-def _bitcast_convert(step: Step, x: Array) -> Any:
+def _bitcast_convert(step: Step, x: Array) -> PyTree:
     dtype = step.result.dtype
     if isinstance(x, Words):
         return lax.bitcast_convert_type(x.halves, dtype) if dtype.itemsize <= 4 else x
@@ -49,7 +36,7 @@ def _bitcast_convert(step: Step, x: Array) -> Any:
     return lax.bitcast_convert_type(x, dtype)
 
 
-def _without_gradient(primitive: str, x: Array, dtype: Any) -> Array:
+def _without_gradient(primitive: str, x: Array, dtype: PyTree) -> Array:
     """The bits of a float inside the expansion of a function. JAX takes the derivative of bits for
     zero, which is not the derivative of the function.
     """
@@ -59,7 +46,7 @@ def _without_gradient(primitive: str, x: Array, dtype: Any) -> Array:
         return lax.bitcast_convert_type(x, dtype)
 
     @bits.defjvp
-    def refuse(primals: Any, tangents: Any) -> Any:
+    def refuse(primals: PyTree, tangents: PyTree) -> PyTree:
         raise NotDifferentiableError(
             f"jax2tf.load: the file has no derivative of '{primitive}': JAX wrote it as operations "
             "on bits. What to do: load a file of the gradient (export jax.grad of the function), "
@@ -78,12 +65,12 @@ _ALGORITHMS = {
 
 @reads("stablehlo.rng_bit_generator")
 @takes_sizes
-def _rng_bit_generator(step: Step, state: Any, *, rng_algorithm: str) -> list[Any]:
-    shape: Any = step.types[1].shape
+def _rng_bit_generator(step: Step, state: PyTree, *, rng_algorithm: str) -> list[PyTree]:
+    shape: PyTree = step.types[1].shape
     return _drawn(step, state, shape, rng_algorithm)
 
 
-def _drawn(step: Step, state: Any, shape: Sequence[Any], algorithm: str) -> list[Any]:
+def _drawn(step: Step, state: PyTree, shape: Sequence[PyTree], algorithm: str) -> list[PyTree]:
     kind, bits = step.types
     is_words = isinstance(state, Words)
     key = state.halves if is_words else lax.bitcast_convert_type(as_array(state), jnp.uint32)
@@ -110,8 +97,8 @@ def _rng(step: Step, low: Array, high: Array, shape: Array, *, rng_distribution:
 @reads_custom_call("stablehlo.dynamic_rng_bit_generator")
 @takes_sizes
 def _dynamic_rng_bit_generator(
-    step: Step, state: Any, shape: Array, *, rng_algorithm: int = 0
-) -> list[Any]:
+    step: Step, state: PyTree, shape: Array, *, rng_algorithm: int = 0
+) -> list[PyTree]:
     if not is_known(shape):
         raise step.refused("its shape depends on values of arrays", "use sizes of the arguments")
     name = ("DEFAULT", "THREE_FRY", "PHILOX")[rng_algorithm]

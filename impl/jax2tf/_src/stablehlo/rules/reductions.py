@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,13 +12,15 @@ import numpy as np
 from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
-from jax2tf._src.stablehlo.known import Size, as_sizes, is_known
+from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.program import Op, Region, ops_of
 from jax2tf._src.stablehlo.registry import reads, reads_custom_call
 from jax2tf._src.stablehlo.rules.combiners import combiner
 from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util.typing import Dim as Size
+from jax2tf._src.util.typing import HloValue as Array
+from jax2tf._src.util.typing import PyTree
 
-Array = Any
 (_select_and_scatter_p,) = named("select_and_scatter")
 
 _OPERATORS: Mapping[str, Callable[[Array, Array], Array]] = {
@@ -39,14 +41,14 @@ _CUMULATIVE = {
 }
 
 
-def _operator(region: Region, dtype: Any) -> str:
+def _operator(region: Region, dtype: PyTree) -> str:
     """The op of a region that `lax.reduce` knows; "" for another region."""
     kind = combiner(region)
     kind = _OF_BOOLS.get(kind, kind) if dtype == np.bool_ else kind
     return kind if kind in _OPERATORS else ""
 
 
-def _identity(kind: str, dtype: Any) -> Array:
+def _identity(kind: str, dtype: PyTree) -> Array:
     """The number that does not change the result of an operator."""
     if kind in ("add", "or", "xor"):
         return np.zeros((), dtype)
@@ -96,10 +98,10 @@ def _initial(kind: str, initial: Array) -> Array:
     return _identity(kind, initial.dtype) if _is_identity(kind, initial) else initial
 
 
-def _computation(function: Callable[..., list[Array]]) -> Callable[..., Any]:
+def _computation(function: Callable[..., list[Array]]) -> Callable[..., PyTree]:
     """A region as lax.reduce takes it: of two structures of arrays."""
 
-    def combine(x: Any, y: Any) -> Any:
+    def combine(x: PyTree, y: PyTree) -> PyTree:
         return tuple(as_array(r) for r in function(*jax.tree.leaves(x), *jax.tree.leaves(y)))
 
     return combine
@@ -149,7 +151,7 @@ def _computes(step: Step, name: str) -> bool:
     return True
 
 
-def _samples(dtype: np.dtype[Any]) -> Sequence[float]:
+def _samples(dtype: np.dtype) -> Sequence[float]:
     if dtype == np.bool_:
         return (False, True)
     if jnp.issubdtype(dtype, jnp.floating):
@@ -282,7 +284,7 @@ def _select_and_scatter(
     )
 
 
-def _transposed_maximum(kind: str, x: Array, source: Array, window: Any) -> Array:
+def _transposed_maximum(kind: str, x: Array, source: Array, window: PyTree) -> Array:
     """The gradient of the largest (smallest) elements of windows."""
     identity = _identity(kind, x.dtype)
     _, transpose = jax.vjp(lambda x: lax.reduce_window(x, identity, _OPERATORS[kind], *window), x)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,13 +14,13 @@ from jax2tf._src.stablehlo.evaluator import TOKEN, Step, as_array, takes_sizes
 from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.program import Op, Region, TokenType
 from jax2tf._src.stablehlo.registry import reads
-
-Array = Any
+from jax2tf._src.util.typing import HloValue as Array
+from jax2tf._src.util.typing import PyTree
 
 
 @reads("func.call", "stablehlo.call")
 @takes_sizes
-def _call(step: Step, *operands: Any, callee: str, no_inline: bool = False) -> list[Any]:
+def _call(step: Step, *operands: PyTree, callee: str, no_inline: bool = False) -> list[PyTree]:
     return step.call(callee, *operands)
 
 
@@ -29,12 +28,12 @@ def _call(step: Step, *operands: Any, callee: str, no_inline: bool = False) -> l
 @takes_sizes
 def _composite(
     step: Step,
-    *operands: Any,
+    *operands: PyTree,
     name: str,
     decomposition: str,
-    composite_attributes: Mapping[str, Any] | None = None,
+    composite_attributes: Mapping[str, PyTree] | None = None,
     version: int = 0,
-) -> list[Any]:
+) -> list[PyTree]:
     """By the rule of its name, or by the function that it is made of."""
     rule = registry.COMPOSITES.get(name)
     if rule is None:
@@ -46,7 +45,7 @@ def _composite(
 
 @reads("stablehlo.if")
 @takes_sizes
-def _if(step: Step, which: Array) -> list[Any]:
+def _if(step: Step, which: Array) -> list[PyTree]:
     if is_known(which):
         (index,) = as_sizes(which)
         return step.region(0 if index else 1)()
@@ -55,7 +54,7 @@ def _if(step: Step, which: Array) -> list[Any]:
 
 @reads("stablehlo.case")
 @takes_sizes
-def _case(step: Step, index: Array) -> list[Any]:
+def _case(step: Step, index: Array) -> list[PyTree]:
     """The last branch also stands for an index that is out of range."""
     last = len(step.op.regions) - 1
     if isinstance(index, np.ndarray) and is_known(index):
@@ -86,14 +85,14 @@ def _is_clamped(step: Step, op: Op | None, last: int) -> bool:
     return is_known(low) and is_known(high) and as_sizes(low) == (0,) and as_sizes(high) == (last,)
 
 
-def _chosen(step: Step, choose: Any) -> list[Any]:
+def _chosen(step: Step, choose: PyTree) -> list[PyTree]:
     """The results of the branch that `choose` takes; tokens are no arrays."""
     branches = [_arrays_of(step, i) for i in range(len(step.op.regions))]
     results = iter(choose(*branches))
     return [TOKEN if isinstance(t, TokenType) else next(results) for t in step.op.types]
 
 
-def _arrays_of(step: Step, index: int) -> Any:
+def _arrays_of(step: Step, index: int) -> PyTree:
     region = step.region(index)
     return lambda: [as_array(value) for value in region() if value is not TOKEN]
 
@@ -109,16 +108,16 @@ class _Counter:
 
 @reads("stablehlo.while")
 @takes_sizes
-def _while(step: Step, *carried: Any) -> list[Any]:
+def _while(step: Step, *carried: PyTree) -> list[PyTree]:
     """A loop that counts is lax.fori_loop, which has gradients in reverse mode."""
     condition, body = step.region(0), step.region(1)
     arrays = [i for i, value in enumerate(carried) if value is not TOKEN]
 
-    def full(values: Any) -> list[Any]:
+    def full(values: PyTree) -> list[PyTree]:
         rest = iter(values)
         return [next(rest) if i in arrays else TOKEN for i in range(len(carried))]
 
-    def next_step(values: Any) -> Any:
+    def next_step(values: PyTree) -> PyTree:
         results = body(*full(values))
         return tuple(jnp.asarray(as_array(results[i])) for i in arrays)
 
@@ -135,7 +134,7 @@ def _while(step: Step, *carried: Any) -> list[Any]:
     return full(final)
 
 
-def _counter(step: Step, carried: tuple[Any, ...]) -> _Counter | None:
+def _counter(step: Step, carried: tuple[PyTree, ...]) -> _Counter | None:
     condition, body = step.op.regions
     if len(condition.ops) != 1 or condition.results != condition.ops[0].results:
         return None
@@ -158,8 +157,8 @@ def _counter(step: Step, carried: tuple[Any, ...]) -> _Counter | None:
 
 
 def _unchanged(
-    step: Step, condition: Region, body: Region, carried: tuple[Any, ...], number: int
-) -> Any:
+    step: Step, condition: Region, body: Region, carried: tuple[PyTree, ...], number: int
+) -> PyTree:
     """The value that a number has in each step; None if a step may change it."""
     if number not in condition.arguments:
         return step.environment.get(number)

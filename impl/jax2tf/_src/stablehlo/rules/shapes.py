@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import numpy as np
 from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import TOKEN, Step, as_array, takes_sizes
-from jax2tf._src.stablehlo.known import Size, as_sizes, is_known, of_sizes
+from jax2tf._src.stablehlo.known import as_sizes, is_known, of_sizes
 from jax2tf._src.stablehlo.registry import reads
-
-Array = Any
+from jax2tf._src.util.typing import Dim as Size
+from jax2tf._src.util.typing import HloValue as Array
+from jax2tf._src.util.typing import PyTree
 
 
 @reads("stablehlo.constant", "chlo.constant")
@@ -39,7 +38,7 @@ def _set_dimension_size(step: Step, x: Array, size: Array, *, dimension: int) ->
     )
 
 
-def _known(step: Step, value: Any, what: str) -> tuple[Size, ...]:
+def _known(step: Step, value: PyTree, what: str) -> tuple[Size, ...]:
     if not is_known(value):
         raise step.refused(
             f"its {what} depends on the values of arrays",
@@ -197,11 +196,11 @@ def _dynamic_iota(step: Step, shape: Array, *, iota_dimension: int) -> Array:
 
 @reads("stablehlo.tuple")
 @takes_sizes
-def _tuple(step: Step, *values: Any) -> Any:
+def _tuple(step: Step, *values: PyTree) -> PyTree:
     return values
 
 
 @reads("stablehlo.get_tuple_element")
 @takes_sizes
-def _get_tuple_element(step: Step, values: Any, *, index: int) -> Any:
+def _get_tuple_element(step: Step, values: PyTree, *, index: int) -> PyTree:
     return values[index]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,8 +13,8 @@ from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.program import Op
 from jax2tf._src.stablehlo.registry import reads, reads_composite, reads_custom_call
 from jax2tf._src.stablehlo.rules.elementwise import ordered_bits
-
-Array = Any
+from jax2tf._src.util.typing import HloValue as Array
+from jax2tf._src.util.typing import PyTree
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,7 +211,7 @@ class _Comparison:
         is_zero = direction == "EQ" and value == 0 and self._constant(right) == 0
         return dataclasses.replace(side, is_canonical=True) if is_nan or is_zero else None
 
-    def _constant(self, number: int) -> Any:
+    def _constant(self, number: int) -> PyTree:
         op = self._definitions.get(number)
         if op is None or op.name != "stablehlo.constant":
             return None
@@ -246,7 +245,7 @@ def _top_k(step: Step, x: Array, *, k: int, is_stable: bool = True) -> list[Arra
 
 @reads_custom_call("stablehlo.dynamic_top_k")
 @takes_sizes
-def _dynamic_top_k(step: Step, x: Array, k: Any) -> list[Array]:
+def _dynamic_top_k(step: Step, x: Array, k: PyTree) -> list[Array]:
     if not is_known(k):
         raise step.refused("k depends on values of arrays", "use a size of the arguments")
     return list(lax.top_k(as_array(x), as_sizes(k)[0]))

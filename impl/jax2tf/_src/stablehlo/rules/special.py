@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
@@ -11,8 +10,8 @@ from jax import lax
 from jax2tf._src.stablehlo import registry
 from jax2tf._src.stablehlo.evaluator import Step
 from jax2tf._src.stablehlo.registry import reads, reads_composite
-
-Array = Any
+from jax2tf._src.util.typing import HloValue as Array
+from jax2tf._src.util.typing import PyTree
 
 _FUNCTIONS: Mapping[str, Callable[..., Array]] = {
     "acos": lax.acos,
@@ -124,5 +123,5 @@ def _mulhi(step: Step, x: Array, y: Array) -> Array:
 
 
 @reads("chlo.ragged_dot")
-def _ragged_dot(step: Step, *operands: Array, **attributes: Any) -> Array:
+def _ragged_dot(step: Step, *operands: Array, **attributes: PyTree) -> Array:
     raise step.refused("no rule reads ragged products", "export the model for the platform 'cpu'")
