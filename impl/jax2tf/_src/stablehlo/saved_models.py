@@ -19,6 +19,7 @@ from jax2tf._src.call_tf.call import call_tf
 from jax2tf._src.stablehlo import reading
 from jax2tf._src.stablehlo.evaluator import Evaluator, as_array
 from jax2tf._src.stablehlo.function import Argument, LoadedFunction
+from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.lazy_imports import tf
 from jax2tf._src.util.typing import PyTree
 
@@ -53,17 +54,17 @@ def functions_of(path: pathlib.Path) -> dict[str, LoadedFunction]:
     }
 
 
-def _named_variables(root: PyTree) -> Iterator[tuple[int, str]]:
-    """The id of each variable, with its path of attributes, keys and indices."""
-    seen: set[int] = set()
+def _named_variables(root: PyTree) -> Iterator[tuple[Identity, str]]:
+    """Each variable, with its path of attributes, keys and indices."""
+    seen: set[Identity] = set()
     stack: list[tuple[PyTree, str]] = [(root, "")]
     while stack:
         node, path = stack.pop()
-        if id(node) in seen:
+        if (key := Identity(node)) in seen:
             continue
-        seen.add(id(node))
+        seen.add(key)
         if isinstance(node, tf.Variable):
-            yield id(node), path
+            yield key, path
             continue
         stack += [(child, f"{path}.{name}" if path else name) for name, child in _children(node)]
 
@@ -91,7 +92,7 @@ class _Signature:
 
     name: str
     concrete: PyTree
-    variable_names: Mapping[int, str]
+    variable_names: Mapping[Identity, str]
     origin: str
 
     def function(self) -> LoadedFunction:
@@ -127,13 +128,13 @@ class _Signature:
 
     def _captures(self) -> tuple[dict[str, PyTree], list[PyTree]]:
         """The values of the variables by name, and what stands for each captured tensor."""
-        variables = {id(variable.handle): variable for variable in self.concrete.variables}
+        variables = {Identity(variable.handle): variable for variable in self.concrete.variables}
         params: dict[str, PyTree] = {}
         captures: list[PyTree] = []
         for tensor in self.concrete.captured_inputs:
-            variable = variables.get(id(tensor))
+            variable = variables.get(Identity(tensor))
             if variable is not None:
-                name = self.variable_names.get(id(variable), variable.name.partition(":")[0])
+                name = self.variable_names.get(Identity(variable), variable.name.partition(":")[0])
                 params[name] = jnp.asarray(variable.numpy())
                 captures.append(_Variable(name))
             else:
