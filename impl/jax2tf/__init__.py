@@ -20,6 +20,7 @@ from jax2tf._src.api.errors import (
     ConversionError,
     ExportError,
     LayoutError,
+    LoadError,
     MissingPackageError,
     NotDifferentiableError,
     UnsupportedDtypeError,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from jax2tf._src.export.result import ExportResult
     from jax2tf._src.locate.answer import Located
     from jax2tf._src.locate.locating import locate
+    from jax2tf._src.stablehlo.loading import load
     from jax2tf._src.targets.by_name import TARGETS
     from jax2tf._src.targets.target import Target
     from jax2tf._src.util.dtypes import dtype_of_val
@@ -63,11 +65,12 @@ else:
             "explain": "jax2tf._src.explain.survey",
             "export": "jax2tf._src.export.exporting",
             "keras": "jax2tf.keras",
+            "load": "jax2tf._src.stablehlo.loading",
             "locate": "jax2tf._src.locate.locating",
             "profile": "jax2tf._src.explain.timing",
             "split_to_logical_devices": "jax2tf._src.api.partitioning",
         },
-        without_tensorflow=("export", "locate"),
+        without_tensorflow=("export", "load", "locate"),
     )
 
 __all__ = [
@@ -78,6 +81,7 @@ __all__ = [
     "ExportError",
     "ExportResult",
     "LayoutError",
+    "LoadError",
     "Located",
     "MissingPackageError",
     "Module",
@@ -97,6 +101,7 @@ __all__ = [
     "export",
     "install",
     "keras",
+    "load",
     "locate",
     "profile",
     "split_to_logical_devices",

@@ -162,6 +162,9 @@ MAY_GROW = {
     "export/onnx/registry.py:_rules": "the import of the rules fills it",
     "export/tflite/registry.py:_rules": "the import of the rules fills it",
     "graph/shapes/registry.py:TABLE": "the import of the shape functions fills it",
+    "stablehlo/registry.py:OPS": "the import of the rules fills it",
+    "stablehlo/registry.py:CUSTOM_CALLS": "the import of the rules fills it",
+    "stablehlo/registry.py:COMPOSITES": "the import of the rules fills it",
     "util/lazy_imports.py:_tensorflows": "each module that compat/ names is in it",
     "compat/functions.py:_xla_contexts": "TensorFlow has the id of each context in keys of caches",
 }

@@ -120,3 +120,9 @@ class CallTfError(ValueError):
     """A TensorFlow function that JAX or XLA cannot use as asked."""
 
     __module__ = "jax2tf"
+
+
+class LoadError(ValueError):
+    """A file or bytes that `jax2tf.load` cannot read, or an op in them that JAX does not have."""
+
+    __module__ = "jax2tf"

@@ -40,6 +40,9 @@ Shape: TypeAlias = Sequence[Dim]
 # The size of a dimension in a graph: an int, or a scalar int32 tensor.
 Size: TypeAlias = Any
 
+# A value of a StableHLO program while it is evaluated: an array, known sizes, a token, a tuple.
+HloValue: TypeAlias = Any
+
 # An option that is passed on as the caller passed it.
 Option: TypeAlias = Any
 

@@ -1,0 +1,287 @@
+"""Evaluates a program with jax.lax: each op by its rule, each function once for each signature.
+
+A value is a jax.Array or tracer, a NumPy array (a constant), `Sizes` (sizes of open dimensions), a
+tuple, or `TOKEN`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import jax
+import numpy as np
+
+from jax2tf._src.stablehlo import registry
+from jax2tf._src.stablehlo.errors import refused
+from jax2tf._src.stablehlo.known import Sizes, as_sizes, fold, fold_call, is_known
+from jax2tf._src.stablehlo.program import Op, Program, Region, TensorType, TokenType, ops_of
+from jax2tf._src.util.lru import Lru
+from jax2tf._src.util.typing import HloValue as Value
+from jax2tf._src.util.typing import PyTree
+
+TOKEN = object()
+_FUNCTIONS_KEPT = 512
+# Functions that JAX 0.12 writes for primitives, by name.
+_WRITTEN_AS_FUNCTIONS = {"lgamma_impl": jax.lax.lgamma}
+_SAMPLES = (0.25, 3.5, -1.5, 40.0, -0.3, 1e-3, 0.0, float("inf"), float("nan"))
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Words:
+    """Numbers of 64 bits while JAX has none: the low and the high word along the last dimension."""
+
+    halves: Value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.halves.shape[:-1])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Frozen:
+    """A known operand as a key of a dictionary."""
+
+    value: Value
+    key: tuple[PyTree, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Frozen) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def _is_traced(value: Value) -> bool:
+    is_constant = isinstance(value, np.ndarray) and is_known(value)
+    return isinstance(value, (jax.Array, np.ndarray, Words)) and not is_constant
+
+
+def _frozen(value: Value) -> _Frozen:
+    if isinstance(value, (Sizes, np.ndarray)):
+        return _Frozen(value, (value.shape, str(value.dtype), as_sizes(value)))
+    if isinstance(value, tuple):
+        return _Frozen(value, tuple(_frozen(item) for item in value))
+    assert value is TOKEN, value
+    return _Frozen(value, ("token",))
+
+
+def _functions_that_compute_shapes(program: Program) -> set[str]:
+    """The functions with ops whose shapes depend on an operand, or that call such a function."""
+    called = {
+        name: {
+            op.attributes.get("callee") or op.attributes.get("decomposition")
+            for op in ops_of(function.body)
+        }
+        for name, function in program.functions.items()
+    }
+    found = {
+        name
+        for name, function in program.functions.items()
+        if any(_computes_shapes(op) for op in ops_of(function.body))
+    }
+    while more := {name for name, others in called.items() if others & found} - found:
+        found |= more
+    return found
+
+
+def _used(region: Region) -> Iterator[int]:
+    """The values that a region or an inner one reads or returns."""
+    yield from region.results
+    for op in region.ops:
+        yield from op.operands
+        for inner in op.regions:
+            yield from _used(inner)
+
+
+def _computes_shapes(op: Op) -> bool:
+    return any(isinstance(t, TensorType) and not t.is_static for t in op.types)
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """What a rule may ask: the op, its types, its regions as functions.
+
+    Attributes:
+      op: the op under way.
+      evaluator: the evaluation that it belongs to.
+      operands: its operands, known ones as they are.
+    """
+
+    op: Op
+    evaluator: Evaluator
+    operands: tuple[Value, ...]
+    environment: Mapping[int, Value]
+
+    @property
+    def result(self) -> TensorType:
+        """The type of the first result."""
+        return self.types[0]
+
+    @property
+    def types(self) -> tuple[TensorType, ...]:
+        assert all(isinstance(t, TensorType) for t in self.op.types), self.op
+        return self.op.types  # type: ignore[return-value]
+
+    def definition(self, operand: int) -> Op | None:
+        """The op that makes an operand; None for an argument."""
+        return self.evaluator.program.definitions.get(self.op.operands[operand])
+
+    def region(self, index: int) -> Callable[..., list[Value]]:
+        """A region as a function of arrays: `region(*arguments) -> results`."""
+        region = self.op.regions[index]
+        captured = {number: self.environment[number] for number in region.captures}
+        return lambda *arguments: self.evaluator.run(region, arguments, captured)
+
+    def call(self, name: str, *operands: Value) -> list[Value]:
+        """The results of a function of the module."""
+        return self.evaluator.call(name, operands)
+
+    def refused(self, reason: str, remedy: str) -> Exception:
+        """The error for a use of the op that has no counterpart in JAX."""
+        return refused(self.op, reason, remedy)
+
+
+class Evaluator:
+    """Evaluates the functions of one program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._computes_shapes = _functions_that_compute_shapes(program)
+        self._used = {
+            number for function in program.functions.values() for number in _used(function.body)
+        }
+        self._compiled: Lru[Callable[..., list[Value]]] = Lru(_FUNCTIONS_KEPT)
+
+    def main(self, name: str, operands: Sequence[Value]) -> list[Value]:
+        """The results of a function, evaluated here."""
+        return self.run(self.program.functions[name].body, operands, {})
+
+    def call(self, name: str, operands: Sequence[Value]) -> list[Value]:
+        """Calls a function as a jitted one, traced once for each signature and for each value of
+        its known operands, which it may use as shapes.
+        """
+        function = self.program.functions[name]
+        if all(not _is_traced(x) for x in operands):
+            folded = fold_call(function, operands)
+            # What the function computes stays known.
+            return self.main(name, operands) if folded is None else [folded]
+        if (of_jax := self._function_of_jax(name, operands)) is not None:
+            return [of_jax(operands[-1])]
+        static = tuple(
+            self._frozen(name, place, x)
+            for place, x in zip(function.body.arguments, operands, strict=True)
+        )
+        arrays = [x for x, frozen in zip(operands, static, strict=True) if frozen is None]
+        compiled = self._compiled.value((name, static), lambda: self._compile(name, static))
+        results = iter(compiled(*arrays))
+        return [TOKEN if isinstance(t, TokenType) else next(results) for t in function.types]
+
+    def _function_of_jax(self, name: str, operands: Sequence[Value]) -> Callable[..., Value] | None:
+        """The function of jax.lax that JAX wrote as this function: it has a derivative, and the
+        operations on bits that stand for it have none. Its name and its values tell.
+        """
+        candidate = _WRITTEN_AS_FUNCTIONS.get(name.rstrip("_0123456789"))
+        x = operands[-1]
+        if candidate is None or not all(isinstance(size, int) for size in x.shape):
+            return None
+        with jax.ensure_compile_time_eval():
+            samples = np.resize(np.array(_SAMPLES), x.shape).astype(x.dtype)
+            body = self.program.functions[name].body
+            (found,) = jax.jit(lambda x: self.run(body, [*operands[:-1], x], {}))(samples)
+            expected = jax.jit(candidate)(samples)
+        return candidate if np.array_equal(found, expected, equal_nan=True) else None
+
+    def _frozen(self, name: str, argument: int, operand: Value) -> _Frozen | None:
+        """The key of an operand for which a function is traced; None for an array."""
+        if argument not in self._used:
+            return _Frozen(None, ())
+        if not isinstance(operand, (jax.Array, np.ndarray, Words)):
+            return _frozen(operand)
+        is_static = name in self._computes_shapes and is_known(operand)
+        return _frozen(operand) if is_static else None
+
+    def _compile(self, name: str, static: tuple[_Frozen | None, ...]) -> Callable[..., list[Value]]:
+        body = self.program.functions[name].body
+
+        def function(*arrays: Value) -> list[Value]:
+            rest = iter(arrays)
+            operands = [next(rest) if frozen is None else frozen.value for frozen in static]
+            return [as_array(x) for x in self.run(body, operands, {}) if x is not TOKEN]
+
+        function.__name__ = function.__qualname__ = name.replace(".", "_")
+        return jax.jit(function)
+
+    def run(
+        self, region: Region, arguments: Sequence[Value], captured: Mapping[int, Value]
+    ) -> list[Value]:
+        """The values that a region returns."""
+        environment = {**captured, **dict(zip(region.arguments, arguments, strict=True))}
+        for op in region.ops:
+            operands = tuple(environment[number] for number in op.operands)
+            results = self._results(op, operands, environment)
+            environment.update(zip(op.results, results, strict=True))
+        return [environment[number] for number in region.results]
+
+    def _results(
+        self, op: Op, operands: tuple[Value, ...], environment: Mapping[int, Value]
+    ) -> list[Value]:
+        folded = fold(op, operands)
+        if folded is not None:
+            return [folded]
+        step = Step(op, self, operands, environment)
+        if not jax.config.read("jax_enable_x64"):
+            _check_that_32_bits_do(step)
+        rule, attributes = _rule_of(op)
+        arrays = operands if getattr(rule, "takes_sizes", False) else map(as_array, operands)
+        try:
+            keywords = registry.keywords(rule, attributes)
+        except LookupError as error:
+            raise step.refused(error.args[0], _REPORT) from error
+        return list(_flat(rule(step, *arrays, **keywords)))
+
+
+def _check_that_32_bits_do(step: Step) -> None:
+    """Refuses to compute in 32 bits what the program computes in 64.
+
+    JAX itself writes integers of 64 bits without jax_enable_x64: counters of random bits, sizes.
+    """
+    for result in step.op.types:
+        if not isinstance(result, TensorType) or result.dtype.itemsize < 8:
+            continue
+        if result.dtype.kind in "iu" and step.op.name != "stablehlo.convert":
+            continue
+        if result.dtype != np.complex64:
+            raise step.refused(
+                f"it computes in {result.dtype}, which JAX has only with 64 bits",
+                'jax.config.update("jax_enable_x64", True) before the call',
+            )
+
+
+_REPORT = "write the file with another version of its writer, or report the op"
+
+
+def as_array(value: Value) -> Value:
+    """Sizes as an array; other values as they are."""
+    return value.as_array() if isinstance(value, Sizes) else value
+
+
+def takes_sizes(rule: Callable[..., PyTree]) -> Callable[..., PyTree]:
+    """Marks a rule that reads known operands, such as the shape of a dynamic reshape."""
+    rule.takes_sizes = True  # type: ignore[attr-defined]
+    return rule
+
+
+def _flat(results: PyTree) -> Iterator[Value]:
+    if isinstance(results, list):
+        yield from results
+    else:
+        yield results
+
+
+def _rule_of(op: Op) -> tuple[registry.Rule, Mapping[str, PyTree]]:
+    rule = registry.OPS.get(op.name)
+    if rule is None:
+        raise refused(op, "it has no counterpart in jax.lax", "write the model without it")
+    return rule, op.attributes

@@ -1,0 +1,186 @@
+"""A function of a StableHLO module as a JAX function: its arguments, its parameters, its checks."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import export, tree_util
+
+from jax2tf._src.api.errors import LoadError
+from jax2tf._src.stablehlo import reading
+from jax2tf._src.stablehlo import rules as _rules  # registers the rules
+from jax2tf._src.stablehlo.evaluator import TOKEN, Evaluator, as_array
+from jax2tf._src.stablehlo.program import Program, TensorType, TokenType
+from jax2tf._src.util.typing import PyTree
+
+assert _rules
+
+Flat = Callable[[Mapping[str, PyTree], Sequence[PyTree]], Sequence[PyTree]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Argument:
+    """What a function takes at one place: a path as in "args[0]['x']", a shape and a dtype.
+
+    A size that is not an int is open: None, or an expression of symbolic dimensions.
+    """
+
+    path: str
+    shape: tuple[PyTree, ...]
+    dtype: np.dtype
+
+
+class LoadedFunction:
+    """A JAX function that was read from a file.
+
+    Attributes:
+      name: the function's name in the file.
+      params: the values of variables by name; empty where the file has none.
+      specs: the shapes and dtypes of the arguments, as jax.ShapeDtypeStruct in their structure.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        flat: Flat,
+        arguments: Sequence[Argument],
+        in_tree: PyTree,
+        out_tree: PyTree,
+        params: Mapping[str, PyTree] | None = None,
+    ) -> None:
+        self.name = self.__name__ = self.__qualname__ = name
+        self.params = dict(params or {})
+        self._arguments = tuple(arguments)
+        self._in_tree, self._out_tree = in_tree, out_tree
+        self.__doc__ = self._documentation()
+        self._jitted = jax.jit(self._evaluator(flat))
+
+    def _evaluator(self, flat: Flat) -> Callable[..., list[PyTree]]:
+        def evaluate(params: Mapping[str, PyTree], *leaves: PyTree) -> list[PyTree]:
+            return [jnp.asarray(as_array(x)) for x in flat(params, leaves)]
+
+        evaluate.__name__ = evaluate.__qualname__ = self.name
+        return evaluate
+
+    @property
+    def specs(self) -> PyTree:
+        """`(args, kwargs)` of shapes and dtypes."""
+        leaves = [_Spec(a.shape, a.dtype) for a in self._arguments]
+        return tree_util.tree_unflatten(self._in_tree, leaves)
+
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
+        return self.apply(self.params, *args, **kwargs)
+
+    def apply(self, params: Mapping[str, PyTree], *args: PyTree, **kwargs: PyTree) -> PyTree:
+        """Calls the function with other values of its variables, as gradients by them need it."""
+        leaves, tree = tree_util.tree_flatten((args, kwargs))
+        if tree != self._in_tree:
+            raise TypeError(
+                f"jax2tf.load: {self.name} takes arguments of another structure: expected "
+                f"{self._in_tree}, got {tree}"
+            )
+        checked = [self._checked(a, x) for a, x in zip(self._arguments, leaves, strict=True)]
+        return tree_util.tree_unflatten(self._out_tree, self._jitted(params, *checked))
+
+    def _checked(self, argument: Argument, value: PyTree) -> PyTree:
+        array = value if isinstance(value, jax.Array) else np.asarray(value)
+        expected = jax.dtypes.canonicalize_dtype(argument.dtype)
+        dtype = jax.dtypes.canonicalize_dtype(array.dtype)
+        where = f"jax2tf.load: {self.name}: {argument.path}"
+        if expected != argument.dtype:
+            raise TypeError(
+                f"{where} has the dtype {argument.dtype}, which JAX has only with 64 bits. What to "
+                'do: jax.config.update("jax_enable_x64", True) before the call.'
+            )
+        if dtype != expected:
+            raise TypeError(f"{where} must have the dtype {expected}, got {dtype}")
+        fits = len(array.shape) == len(argument.shape) and all(
+            not isinstance(size, int) or size == got
+            for size, got in zip(argument.shape, array.shape, strict=True)
+        )
+        if not fits:
+            raise ValueError(
+                f"{where} must have the shape {_shown(argument.shape)}, got {_shown(array.shape)}"
+            )
+        return array
+
+    def _documentation(self) -> str:
+        lines = [f"{self.name}, read by jax2tf.load.", "", "Args:"]
+        lines += [f"  {a.path}: {a.dtype}{_shown(a.shape)}" for a in self._arguments]
+        return "\n".join(lines) + "\n"
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{a.path}: {a.dtype}{_shown(a.shape)}" for a in self._arguments)
+        return f"<function {self.name}({arguments})>"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Spec:
+    """A shape, of which sizes may be None, and a dtype."""
+
+    shape: tuple[PyTree, ...]
+    dtype: np.dtype
+
+
+def _shown(shape: Sequence[PyTree]) -> str:
+    return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"
+
+
+def of_exported(exported: export.Exported, origin: str) -> LoadedFunction:
+    """The function that jax.export wrote, with the structure of its arguments."""
+    if exported.nr_devices != 1:
+        raise LoadError(
+            f"jax2tf.load: {origin} is a program for {exported.nr_devices} devices. What to do: "
+            "export the function for one device: without a mesh, or with a mesh of one device."
+        )
+    program = reading.program_of_artifact(exported.mlir_module_serialized, origin)
+    evaluator = Evaluator(program)
+    kept = exported.module_kept_var_idx
+    before = _before(exported.platforms)
+    n_tokens = len(exported.ordered_effects)
+
+    def flat(params: Mapping[str, PyTree], leaves: Sequence[PyTree]) -> Sequence[PyTree]:
+        operands = [*before, *[TOKEN] * n_tokens, *(leaves[i] for i in kept)]
+        return evaluator.main("main", operands)[n_tokens:]
+
+    example = tree_util.tree_unflatten(exported.in_tree, range(len(exported.in_avals)))
+    paths = [_path(path) for path, _ in tree_util.tree_flatten_with_path(example)[0]]
+    arguments = [
+        Argument(path, aval.shape, np.dtype(aval.dtype))
+        for path, aval in zip(paths, exported.in_avals, strict=True)
+    ]
+    return LoadedFunction(exported.fun_name, flat, arguments, exported.in_tree, exported.out_tree)
+
+
+def _before(platforms: Sequence[str]) -> list[PyTree]:
+    """A module for several platforms takes the platform's number first."""
+    if len(platforms) < 2:
+        return []
+    index = platforms.index("cpu") if "cpu" in platforms else 0
+    return [np.array(index, np.int32)]
+
+
+def _path(path: PyTree) -> str:
+    root = ("args", "kwargs")[path[0].idx]
+    return root + tree_util.keystr(path[1:])
+
+
+def of_program(program: Program, name: str, origin: str) -> LoadedFunction:
+    """A function of a module, whose arguments have no structure."""
+    function = program.functions[name]
+    types = [t for t in function.body.types if not isinstance(t, TokenType)]
+    if not all(isinstance(t, TensorType) for t in (*types, *function.types)):
+        raise LoadError(f"jax2tf.load: {origin}: {name} takes or returns tuples or tokens.")
+    arguments = [Argument(f"args[{i}]", t.shape, t.dtype) for i, t in enumerate(types)]  # type: ignore[union-attr]
+    evaluator = Evaluator(program)
+
+    def flat(params: Mapping[str, PyTree], leaves: Sequence[PyTree]) -> Sequence[PyTree]:
+        return evaluator.main(name, leaves)
+
+    in_tree = tree_util.tree_structure(((0,) * len(types), {}))
+    out = 0 if len(function.types) == 1 else (0,) * len(function.types)
+    return LoadedFunction(name, flat, arguments, in_tree, tree_util.tree_structure(out))

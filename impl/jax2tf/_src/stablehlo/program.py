@@ -1,0 +1,120 @@
+"""A StableHLO module as plain data: what the rules read, without MLIR's objects.
+
+MLIR's objects belong to a context that one thread may use. A program is read once, and evaluated
+at each trace, in any thread.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from jax2tf._src.util.typing import PyTree
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorType:
+    """A tensor's shape and dtype. A size that is not known when the file is written is None."""
+
+    shape: tuple[int | None, ...]
+    dtype: np.dtype
+
+    @property
+    def is_static(self) -> bool:
+        return None not in self.shape
+
+    def __str__(self) -> str:
+        sizes = "".join(f"{'?' if size is None else size}x" for size in self.shape)
+        return f"tensor<{sizes}{self.dtype}>"
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenType:
+    """The type of a value that only orders effects."""
+
+    def __str__(self) -> str:
+        return "!stablehlo.token"
+
+
+@dataclasses.dataclass(frozen=True)
+class TupleType:
+    """The type of a tuple of values."""
+
+    types: tuple[Type, ...]
+
+
+Type = TensorType | TokenType | TupleType
+
+
+@dataclasses.dataclass(frozen=True)
+class Region:
+    """Ops in order. Values have numbers, which are unique in a module.
+
+    Attributes:
+      arguments, types: the numbers of the arguments, and their types.
+      results: the numbers of the values that the region returns.
+      captures: the values of enclosing regions that its ops use.
+    """
+
+    arguments: tuple[int, ...]
+    types: tuple[Type, ...]
+    ops: tuple[Op, ...]
+    results: tuple[int, ...]
+    captures: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Op:
+    """One op.
+
+    Attributes:
+      name: as in "stablehlo.add".
+      operands, results: numbers of values.
+      operand_types, types: the types of the operands and of the results.
+      attributes: Python values by name.
+      regions: the ops that it calls.
+      location: the file and the line that the module names for it; "" without one.
+      primitive: the last part of the scope that the module names for it, as in "jit(f)/lgamma":
+        of JAX's modules, the primitive that it was made for. "" without one.
+    """
+
+    name: str
+    operands: tuple[int, ...]
+    operand_types: tuple[Type, ...]
+    results: tuple[int, ...]
+    types: tuple[Type, ...]
+    attributes: Mapping[str, PyTree]
+    regions: tuple[Region, ...]
+    location: str = ""
+    primitive: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Function:
+    """A function of a module: its body, and the types of its results."""
+
+    name: str
+    body: Region
+    types: tuple[Type, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """A module: its functions by name, and which op makes each value."""
+
+    functions: Mapping[str, Function]
+    definitions: Mapping[int, Op]
+
+    def ops(self) -> Iterator[Op]:
+        """Every op, those of inner regions too."""
+        for function in self.functions.values():
+            yield from ops_of(function.body)
+
+
+def ops_of(region: Region) -> Iterator[Op]:
+    for op in region.ops:
+        yield op
+        for inner in op.regions:
+            yield from ops_of(inner)

@@ -1,0 +1,182 @@
+"""Bytes and text of StableHLO modules as programs.
+
+Portable artifacts (jax.export, SavedModels) hold VHLO, the versioned form of StableHLO; jaxlib
+brings every version that it knows up to its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from jax.extend.mlir import ir, passmanager
+from jax.extend.mlir.dialects import stablehlo
+from jax.interpreters import mlir
+
+from jax2tf._src.api.errors import LoadError
+from jax2tf._src.stablehlo import attributes
+from jax2tf._src.stablehlo.program import Function, Op, Program, Region, TensorType, Type
+from jax2tf._src.util.typing import PyTree
+
+_VHLO_TO_STABLEHLO = (
+    "builtin.module(vhlo-to-version{{target={version}}},vhlo-legalize-to-stablehlo)"
+)
+
+
+def program_of_artifact(artifact: bytes, origin: str) -> Program:
+    """The program of a portable artifact or of MLIR bytecode.
+
+    Raises:
+      LoadError: the bytes are cut, of a newer version, or no module.
+    """
+    with mlir.make_ir_context() as context:
+        try:
+            module = stablehlo.deserialize_portable_artifact(context, artifact)
+        except Exception as error:
+            raise _unreadable(origin, error) from error
+        if module is None:
+            raise _unreadable(origin, "the bytes are no module")
+        return _Reader().program(module)
+
+
+def program_of_text(text: str, origin: str) -> Program:
+    """The program of a module as text, of StableHLO, CHLO and func, or of VHLO.
+
+    Raises:
+      LoadError: the text is no module of these dialects.
+    """
+    with mlir.make_ir_context():
+        try:
+            module = ir.Module.parse(text)
+            if "vhlo." in text:
+                _to_stablehlo(module)
+        except ir.MLIRError as error:
+            raise _unreadable(origin, error) from error
+        return _Reader().program(module)
+
+
+def _to_stablehlo(module: ir.Module) -> None:
+    stablehlo.register_stablehlo_passes()
+    version = stablehlo.get_current_version()
+    passes = passmanager.PassManager.parse(_VHLO_TO_STABLEHLO.format(version=version))
+    passes.run(module.operation)
+
+
+def _unreadable(origin: str, error: object) -> LoadError:
+    reader = stablehlo.get_current_version()
+    reason = str(error).strip().splitlines()[:3]
+    return LoadError(
+        f"jax2tf.load: {origin} is no StableHLO module that this jaxlib reads: "
+        f"{' '.join(reason)}. This jaxlib reads versions up to {reader}. What to do: install a "
+        "newer jaxlib if the file is of a newer version; otherwise write the file again."
+    )
+
+
+class _Reader:
+    """Reads one module: gives each value a number and notes which op makes it."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[PyTree, int] = {}
+        self._definitions: dict[int, Op] = {}
+
+    def program(self, module: ir.Module) -> Program:
+        functions = {}
+        for operation in module.body.operations:
+            if operation.operation.name == "func.func":
+                function = self._function(operation)
+                functions[function.name] = function
+        return Program(functions, self._definitions)
+
+    def _function(self, operation: PyTree) -> Function:
+        name = ir.StringAttr(operation.attributes["sym_name"]).value
+        kind = ir.FunctionType(ir.TypeAttr(operation.attributes["function_type"]).value)
+        types = tuple(attributes.type_of(result) for result in kind.results)
+        return Function(name, self._region(operation.regions[0]), types)
+
+    def _region(self, region: PyTree) -> Region:
+        block = region.blocks[0]
+        inside: set[int] = set()
+        arguments = tuple(self._new(argument, inside) for argument in block.arguments)
+        types = tuple(attributes.type_of(argument.type) for argument in block.arguments)
+        ops: list[Op] = []
+        results: tuple[int, ...] = ()
+        used: list[int] = []
+        for operation in block.operations:
+            inner = operation.operation
+            if inner.name in ("stablehlo.return", "func.return"):
+                results = tuple(self._numbers[value] for value in inner.operands)
+                continue
+            op = self._op(inner, inside)
+            ops.append(op)
+            used += _used_by(op)
+        captures = dict.fromkeys(n for n in (*used, *results) if n not in inside)
+        return Region(arguments, types, tuple(ops), results, tuple(captures))
+
+    def _new(self, value: PyTree, inside: set[int]) -> int:
+        number = self._numbers[value] = len(self._numbers)
+        inside.add(number)
+        return number
+
+    def _op(self, operation: PyTree, inside: set[int]) -> Op:
+        place = str(operation.location)
+        location = _location(place)
+        try:
+            op = Op(
+                operation.name,
+                tuple(self._numbers[value] for value in operation.operands),
+                _types(operation.operands),
+                tuple(self._new(value, inside) for value in operation.results),
+                _types(operation.results),
+                dict(_attributes(operation)),
+                tuple(self._region(region) for region in operation.regions),
+                location,
+                _primitive(place),
+            )
+        except LookupError as error:
+            where = f" It stands at {location}." if location else ""
+            raise LoadError(
+                f"jax2tf.load: cannot read the op {operation.name}: {error.args[0]}.{where}"
+            ) from error
+        self._definitions.update(dict.fromkeys(op.results, op))
+        return op
+
+
+def _types(values: Iterable[PyTree]) -> tuple[Type, ...]:
+    return tuple(attributes.type_of(value.type) for value in values)
+
+
+def _used_by(op: Op) -> Iterator[int]:
+    yield from op.operands
+    for region in op.regions:
+        yield from region.captures
+
+
+def _attributes(operation: PyTree) -> Iterator[tuple[str, PyTree]]:
+    if operation.name == "stablehlo.constant":
+        yield "value", _constant(operation)
+        return
+    for name in operation.attributes:
+        yield name, attributes.attribute(operation.attributes[name])
+
+
+def _constant(operation: PyTree) -> PyTree:
+    tensor = attributes.type_of(operation.results[0].type)
+    assert isinstance(tensor, TensorType)
+    if tensor.dtype.kind == "c":  # MLIR's Python objects have no attribute of complex numbers
+        return attributes.elements_of_text(operation.get_asm(), tensor)
+    return attributes.attribute(operation.attributes["value"])
+
+
+def _location(text: str) -> str:
+    """The first file and line that a location names, or its name."""
+    if match := re.search(r'"([^"]+)":(\d+):\d+', text):
+        return f"{match[1]}:{match[2]}"
+    if match := re.search(r'loc\("([^"]+)"', text):
+        return f"{match[1]!r}"
+    return ""
+
+
+def _primitive(text: str) -> str:
+    """The last part of the name that a location starts with, as in `loc("jit(f)/lgamma"(...))`."""
+    match = re.match(r'loc\("([^"]+)"\(', text)
+    return match[1].rstrip(":").rpartition("/")[2] if match else ""

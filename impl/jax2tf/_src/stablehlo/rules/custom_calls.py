@@ -1,0 +1,133 @@
+"""Custom calls: a target that JAX or XLA knows by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from jax import lax
+
+from jax2tf._src.stablehlo import registry
+from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
+from jax2tf._src.stablehlo.known import as_sizes, is_known
+from jax2tf._src.stablehlo.registry import reads, reads_custom_call
+from jax2tf._src.util.typing import HloValue as Array
+from jax2tf._src.util.typing import PyTree
+
+# What a custom call says beside its target: where arrays lie, how it may be called.
+_HOW_IT_IS_CALLED = {
+    *("call_target_name", "api_version", "has_side_effect", "operand_layouts", "result_layouts"),
+    *("output_operand_aliases", "called_computations", "backend_config", "custom_call_schedule"),
+    "indices_of_shape_operands",
+}
+
+
+@reads("stablehlo.custom_call")
+@takes_sizes
+def _custom_call(
+    step: Step, *operands: PyTree, call_target_name: str, **attributes: PyTree
+) -> PyTree:
+    rule = registry.CUSTOM_CALLS.get(call_target_name)
+    if rule is None:
+        raise step.refused(
+            "JAX has no function for this target",
+            "write the model without the library that made it, or for the platform 'cpu'",
+        )
+    config = step.op.attributes.get("mhlo.backend_config", attributes.get("backend_config", {}))
+    own = {k: v for k, v in attributes.items() if k not in _HOW_IT_IS_CALLED}
+    given = {**(config if isinstance(config, Mapping) else {}), **own}
+    shapes = np.asarray(attributes.get("indices_of_shape_operands", ()))  # of open results
+    operands = tuple(x for i, x in enumerate(operands) if i not in shapes)
+    arrays = operands if getattr(rule, "takes_sizes", False) else map(as_array, operands)
+    try:
+        keywords = registry.keywords(rule, given)
+    except LookupError as error:
+        raise step.refused(error.args[0], "write the file with another version of JAX") from error
+    return rule(step, *arrays, **keywords)
+
+
+@reads_custom_call(
+    "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement",
+    "LayoutConstraint", "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape",
+    "xla.sdy.LocalToGlobalShape",
+)  # fmt: skip
+@takes_sizes
+def _placement(
+    step: Step, *operands: PyTree, unspecified_dims: PyTree = (), shardings: PyTree = None
+) -> PyTree:
+    """Where an array lies does not change it on one device."""
+    return list(operands)
+
+
+@reads_custom_call("shape_assertion")
+@takes_sizes
+def _shape_assertion(step: Step, holds: PyTree, *sizes: PyTree, error_message: str) -> PyTree:
+    """A condition of the sizes of the arguments. Raises ValueError where it does not hold."""
+    if not is_known(holds):
+        raise step.refused(
+            "it is not known whether the sizes of the arguments fit: "
+            + error_message.format(*(_shown(size) for size in sizes)),
+            "state the sizes' relation as a constraint: jax.export.symbolic_shape(..., "
+            "constraints=[...]), or polymorphic_constraints of jax2tf.convert",
+        )
+    if not all(as_sizes(holds)):
+        raise ValueError("jax2tf.load: " + error_message.format(*(_shown(size) for size in sizes)))
+    return []
+
+
+def _shown(size: PyTree) -> str:
+    return str(as_sizes(size)[0]) if is_known(size) else "?"
+
+
+@reads_custom_call("ApproxTopK")
+def _approx_top_k(
+    step: Step,
+    x: Array,
+    indices: Array,
+    *initials: Array,
+    top_k: int,
+    reduction_dim: int,
+    recall_target: float = 1.0,
+    aggregate_to_topk: bool = True,
+    is_fallback: bool = True,
+    reduction_input_size_override: int = -1,
+) -> list[Array]:
+    called = step.op.attributes.get("called_computations", ("",))
+    function = lax.approx_min_k if "lt_" in str(called) else lax.approx_max_k
+    values, places = function(
+        x,
+        top_k,
+        reduction_dim,
+        recall_target,
+        reduction_input_size_override,
+        aggregate_to_topk,
+    )
+    return [values, places.astype(step.types[1].dtype)]
+
+
+@reads_custom_call("mhlo.topk", "TopK")
+def _top_k(step: Step, x: Array, *, k: int, largest: bool = True) -> list[Array]:
+    if largest:
+        return list(lax.top_k(x, k))
+    values, places = lax.top_k(-x, k)
+    return [-values, places]
+
+
+def _register_mhlo(name: str, function: PyTree) -> None:
+    @reads_custom_call(f"mhlo.{name}")
+    def rule(step: Step, *operands: Array, version: int = 1) -> Array:
+        return function(*operands)
+
+
+for _name, _function in {
+    "acos": lax.acos,
+    "acosh": lax.acosh,
+    "asin": lax.asin,
+    "asinh": lax.asinh,
+    "atanh": lax.atanh,
+    "cosh": lax.cosh,
+    "erf": lax.erf,
+    "sinh": lax.sinh,
+    "tan": lax.tan,
+}.items():
+    _register_mhlo(_name, _function)

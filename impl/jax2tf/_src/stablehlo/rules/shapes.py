@@ -1,0 +1,206 @@
+"""Ops that make arrays and that move, repeat and leave out elements."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+from jax import lax
+
+from jax2tf._src.stablehlo.evaluator import TOKEN, Step, as_array, takes_sizes
+from jax2tf._src.stablehlo.known import as_sizes, is_known, of_sizes
+from jax2tf._src.stablehlo.registry import reads
+from jax2tf._src.util.typing import Dim as Size
+from jax2tf._src.util.typing import HloValue as Array
+from jax2tf._src.util.typing import PyTree
+
+
+@reads("stablehlo.constant", "chlo.constant")
+def _constant(step: Step, *, value: Array) -> Array:
+    return value
+
+
+@reads("stablehlo.create_token", "stablehlo.after_all")
+@takes_sizes
+def _token(step: Step, *tokens: object) -> object:
+    return TOKEN
+
+
+@reads("stablehlo.get_dimension_size")
+def _get_dimension_size(step: Step, x: Array, *, dimension: int) -> Array:
+    return of_sizes(x.shape[dimension], step.result.dtype)
+
+
+@reads("stablehlo.set_dimension_size")
+def _set_dimension_size(step: Step, x: Array, size: Array, *, dimension: int) -> Array:
+    raise step.refused(
+        "JAX has no arrays whose size is less than that of their buffer",
+        "write the model with open dimensions (jax.export.symbolic_shape) instead",
+    )
+
+
+def _known(step: Step, value: PyTree, what: str) -> tuple[Size, ...]:
+    if not is_known(value):
+        raise step.refused(
+            f"its {what} depends on the values of arrays",
+            "JAX's arrays have shapes that follow from the shapes of the arguments; write the "
+            "model so that the size is an argument's size",
+        )
+    return as_sizes(value)
+
+
+@reads("stablehlo.reshape")
+def _reshape(step: Step, x: Array) -> Array:
+    return lax.reshape(x, _static(step, x))
+
+
+def _static(step: Step, x: Array) -> tuple[int, ...]:
+    """The shape of the result; one open size follows from the others."""
+    shape = step.result.shape
+    if None not in shape:
+        return shape  # type: ignore[return-value]
+    open_sizes = [size for size in x.shape if not isinstance(size, int)]
+    if shape.count(None) == 1:
+        return _one_open(x, shape)
+    if shape.count(None) == len(open_sizes):
+        rest = iter(open_sizes)
+        return tuple(next(rest) if size is None else size for size in shape)
+    raise step.refused("several sizes of its result are open", "write it with dynamic_reshape")
+
+
+def _one_open(x: Array, shape: tuple[int | None, ...]) -> tuple[int, ...]:
+    count: Size = 1
+    for size in x.shape:
+        count = count * size
+    known = int(np.prod([size for size in shape if size is not None]))
+    return tuple(count // max(known, 1) if size is None else size for size in shape)
+
+
+@reads("stablehlo.dynamic_reshape", "chlo.dynamic_reshape")
+@takes_sizes
+def _dynamic_reshape(step: Step, x: Array, shape: Array) -> Array:
+    return lax.reshape(as_array(x), _known(step, shape, "shape"))
+
+
+@reads("stablehlo.broadcast_in_dim")
+def _broadcast_in_dim(step: Step, x: Array, *, broadcast_dimensions: tuple[int, ...]) -> Array:
+    sizes = dict(zip(broadcast_dimensions, x.shape, strict=True))
+    shape = [sizes[i] if n is None else n for i, n in enumerate(step.result.shape)]
+    return lax.broadcast_in_dim(x, shape, broadcast_dimensions)
+
+
+@reads("stablehlo.dynamic_broadcast_in_dim")
+@takes_sizes
+def _dynamic_broadcast_in_dim(
+    step: Step,
+    x: Array,
+    shape: Array,
+    *,
+    broadcast_dimensions: tuple[int, ...],
+    known_expanding_dimensions: tuple[int, ...] = (),
+    known_nonexpanding_dimensions: tuple[int, ...] = (),
+) -> Array:
+    return lax.broadcast_in_dim(as_array(x), _known(step, shape, "shape"), broadcast_dimensions)
+
+
+@reads("stablehlo.broadcast")
+def _broadcast(step: Step, x: Array, *, broadcast_sizes: tuple[int, ...]) -> Array:
+    return lax.broadcast(x, broadcast_sizes)
+
+
+@reads("stablehlo.transpose")
+def _transpose(step: Step, x: Array, *, permutation: tuple[int, ...]) -> Array:
+    return lax.transpose(x, permutation)
+
+
+@reads("stablehlo.concatenate")
+def _concatenate(step: Step, *parts: Array, dimension: int) -> Array:
+    return lax.concatenate(parts, dimension)
+
+
+@reads("stablehlo.reverse")
+def _reverse(step: Step, x: Array, *, dimensions: tuple[int, ...]) -> Array:
+    return lax.rev(x, dimensions)
+
+
+@reads("stablehlo.slice")
+def _slice(
+    step: Step,
+    x: Array,
+    *,
+    start_indices: tuple[int, ...],
+    limit_indices: tuple[int, ...],
+    strides: tuple[int, ...],
+) -> Array:
+    return lax.slice(x, start_indices, limit_indices, strides)
+
+
+@reads("stablehlo.real_dynamic_slice")
+@takes_sizes
+def _real_dynamic_slice(step: Step, x: Array, start: Array, limit: Array, strides: Array) -> Array:
+    x = as_array(x)
+    if is_known(start):
+        bounds = (_known(step, bound, "slice") for bound in (start, limit, strides))
+        return lax.slice(x, *bounds)
+    if any(stride != 1 for stride in _known(step, strides, "slice")):
+        raise step.refused("its start is computed and its strides are not 1", "slice twice")
+    sizes = tuple(n if k is None else k for n, k in zip(x.shape, step.result.shape, strict=True))
+    return lax.dynamic_slice(x, [start[i] for i in range(x.ndim)], sizes)
+
+
+@reads("stablehlo.dynamic_slice")
+def _dynamic_slice(step: Step, x: Array, *starts: Array, slice_sizes: tuple[int, ...]) -> Array:
+    return lax.dynamic_slice(x, starts, slice_sizes)
+
+
+@reads("stablehlo.dynamic_update_slice")
+def _dynamic_update_slice(step: Step, x: Array, update: Array, *starts: Array) -> Array:
+    return lax.dynamic_update_slice(x, update, starts)
+
+
+@reads("stablehlo.pad")
+def _pad(
+    step: Step,
+    x: Array,
+    value: Array,
+    *,
+    edge_padding_low: tuple[int, ...],
+    edge_padding_high: tuple[int, ...],
+    interior_padding: tuple[int, ...],
+) -> Array:
+    config = zip(edge_padding_low, edge_padding_high, interior_padding, strict=True)
+    return lax.pad(x, value, list(config))
+
+
+@reads("stablehlo.dynamic_pad")
+@takes_sizes
+def _dynamic_pad(
+    step: Step, x: Array, value: Array, low: Array, high: Array, interior: Array
+) -> Array:
+    config = zip(*(_known(step, n, "padding") for n in (low, high, interior)), strict=True)
+    return lax.pad(as_array(x), as_array(value), list(config))
+
+
+@reads("stablehlo.iota")
+def _iota(step: Step, *, iota_dimension: int) -> Array:
+    dtype = jax.dtypes.canonicalize_dtype(step.result.dtype)
+    return lax.broadcasted_iota(dtype, step.result.shape, iota_dimension)
+
+
+@reads("stablehlo.dynamic_iota")
+@takes_sizes
+def _dynamic_iota(step: Step, shape: Array, *, iota_dimension: int) -> Array:
+    sizes = _known(step, shape, "shape")
+    dtype = jax.dtypes.canonicalize_dtype(step.result.dtype)
+    return lax.broadcasted_iota(dtype, sizes, iota_dimension)
+
+
+@reads("stablehlo.tuple")
+@takes_sizes
+def _tuple(step: Step, *values: PyTree) -> PyTree:
+    return values
+
+
+@reads("stablehlo.get_tuple_element")
+@takes_sizes
+def _get_tuple_element(step: Step, values: PyTree, *, index: int) -> PyTree:
+    return values[index]

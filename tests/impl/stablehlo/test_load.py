@@ -1,0 +1,226 @@
+"""`jax2tf.load` gives back the functions that jax.export wrote: values, shapes, gradients."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import export, lax
+
+import jax2tf
+from harnesses.harness import all_harnesses
+from jax2tf._src.stablehlo import registry, rules
+
+X = np.linspace(-2, 3, 24, dtype=np.float32).reshape(4, 6)
+STEP, OPEN_STEP = 179, 211
+
+
+def _loaded(function: Any, *specs: Any) -> Any:
+    return jax2tf.load(bytes(export.export(jax.jit(function))(*specs).serialize()))
+
+
+def _leaves(results: Any) -> list[np.ndarray[Any, Any]]:
+    leaves = jax.tree.leaves(results)
+    return [np.asarray(jax.random.key_data(x) if _is_key(x) else x) for x in leaves]
+
+
+def _is_key(x: Any) -> bool:
+    return jax.dtypes.issubdtype(getattr(x, "dtype", np.int32), jax.dtypes.prng_key)
+
+
+def _assert_same(got: Any, want: Any) -> None:
+    got, want = _leaves(got), _leaves(want)
+    assert [x.dtype for x in got] == [x.dtype for x in want]
+    for x, y in zip(got, want, strict=True):
+        np.testing.assert_array_equal(_plain(x), _plain(y))
+
+
+def _plain(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """NumPy does not know the NaNs of the small dtypes."""
+    is_plain = np.issubdtype(x.dtype, np.number) or x.dtype == np.bool_
+    return x if is_plain else x.astype(np.float64)
+
+
+def _harnesses(step: int) -> list[Any]:
+    return [h for h in all_harnesses() if h.runs_on(jax.__version__)][::step]
+
+
+def _name(harness: Any) -> str:
+    return str(harness.name)
+
+
+@pytest.mark.parametrize("harness", _harnesses(STEP), ids=_name)
+def test_harnesses(harness: Any):
+    with jax.enable_x64(harness.x64):
+        args = harness.make_args()
+        function = jax.jit(harness.fun)
+        try:
+            exported = export.export(function)(*args)
+        except (NotImplementedError, ValueError, TypeError):
+            pytest.skip("jax.export does not take it")
+        if exported.nr_devices != 1:
+            with pytest.raises(jax2tf.LoadError, match=f"for {exported.nr_devices} devices"):
+                jax2tf.load(exported)
+            return
+        _assert_same(jax2tf.load(exported)(*args), function(*args))
+
+
+def _opened(args: Any) -> tuple[Any, int]:
+    """Shapes of arguments in which the first size of the first array is open, where it occurs."""
+    leaves, tree = jax.tree.flatten(args)
+    sizes = [np.shape(x)[0] for x in leaves if np.ndim(x)]
+    (b,) = export.symbolic_shape("b")
+    size = sizes[0] if sizes else 0
+    opened = [
+        jax.ShapeDtypeStruct(
+            (b, *np.shape(x)[1:]) if np.ndim(x) and np.shape(x)[0] == size else np.shape(x),
+            np.asarray(x).dtype,
+        )
+        for x in leaves
+    ]
+    return jax.tree.unflatten(tree, opened), size
+
+
+@pytest.mark.parametrize("harness", _harnesses(OPEN_STEP), ids=_name)
+def test_harnesses_with_an_open_size(harness: Any):
+    with jax.enable_x64(harness.x64):
+        args = harness.make_args()
+        if any(
+            jax.dtypes.issubdtype(getattr(x, "dtype", None), jax.dtypes.extended)
+            for x in jax.tree.leaves(args)
+        ):
+            pytest.skip("keys have no shape of a file")
+        specs, size = _opened(args)
+        if size < 2:
+            pytest.skip("no array with a size that can be open")
+        function = jax.jit(harness.fun)
+        try:
+            exported = export.export(function)(*specs)
+        except Exception:
+            pytest.skip("jax.export does not take it")
+        loaded = jax2tf.load(exported)
+        _assert_same(loaded(*jax.tree.map(np.asarray, args)), function(*args))
+        jax.eval_shape(loaded, *specs)
+
+
+CONVERTED = {
+    "dense": lambda x: jnp.tanh(x @ x.T),
+    "norm": lambda x: (x - x.mean(1, keepdims=True)) / jnp.sqrt(x.var(1, keepdims=True) + 1e-5),
+    "softmax": jax.nn.softmax,
+    "sorted": lambda x: jnp.sort(x, 1)[:, ::-1],
+    "cumulative": lambda x: jnp.cumsum(x, 1) + lax.cummax(x, 0, reverse=True),
+    "largest": lambda x: (jnp.argmax(x, 1), jnp.argmin(x, 0), *lax.top_k(x, 2)),
+    "loop": lambda x: lax.fori_loop(0, 3, lambda i, y: jnp.sin(y) * i + x, x),
+    "scan": lambda x: lax.scan(lambda c, r: (c * r + 1, c.sum()), x[0], x),
+    "branch": lambda x: lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x),
+    "switch": lambda x: lax.switch(x.shape[0] % 3, [jnp.sin, jnp.cos, jnp.tan], x),
+    "indexed": lambda x: x.at[jnp.array([0, 9, 0])].add(2.0)[jnp.array([3, -1])],
+    "pool": lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (1, 2), "SAME"),
+    "special": lambda x: lax.erf(x) + lax.erfc(x / 4) + lax.lgamma(jnp.abs(x) + 0.1),
+    "convolution": lambda x: lax.conv(x[None, None], x[None, None, :2, :2], (1, 1), "SAME"),
+    "cholesky": lambda x: jnp.linalg.cholesky(x @ x.T + jnp.eye(4)),
+}
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_graphs_of_loaded_functions(name: str):
+    function = CONVERTED[name]
+    loaded = _loaded(function, X)
+    got = jax.tree.leaves(jax.tree.map(np.asarray, jax2tf.convert(loaded)(X)))
+    want = jax.tree.leaves(jax.tree.map(np.asarray, jax2tf.convert(function)(X)))
+    for x, y in zip(got, want, strict=True):
+        np.testing.assert_allclose(x, y, rtol=3e-6, atol=3e-6)
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_gradients(name: str):
+    function = CONVERTED[name]
+    loaded = _loaded(function, X)
+
+    def loss(f: Any, x: Any) -> Any:
+        floats = [y for y in jax.tree.leaves(f(x)) if jnp.issubdtype(y.dtype, jnp.floating)]
+        return sum(jnp.sum(jnp.sin(y)) for y in floats)
+
+    got, want = (jax.grad(functools.partial(loss, f))(X) for f in (loaded, function))
+    np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+
+
+def test_open_sizes_stay_open_in_graphs():
+    import tensorflow as tf
+
+    (b,) = export.symbolic_shape("b")
+    function = lambda x: (x.reshape(-1)[: x.shape[0] // 2 + 1], jnp.cumsum(x, 0))  # noqa: E731
+    loaded = _loaded(function, jax.ShapeDtypeStruct((b, 6), np.float32))
+    converted = tf.function(
+        jax2tf.convert(loaded, polymorphic_shapes=["b, 6"]),
+        input_signature=[tf.TensorSpec([None, 6])],
+        autograph=False,
+    )
+    for n in (1, 4, 7):
+        x = np.arange(6.0 * n, dtype=np.float32).reshape(n, 6)
+        _assert_same([y.numpy() for y in converted(x)], function(x))
+
+
+def test_constraints_of_sizes_are_checked():
+    b = export.symbolic_shape("b", constraints=["b >= 3"])[0]
+    loaded = _loaded(jnp.sin, jax.ShapeDtypeStruct((b,), np.float32))
+    assert loaded(np.zeros(3, np.float32)).shape == (3,)
+    with pytest.raises(ValueError, match="Input shapes do not match"):
+        loaded(np.zeros(2, np.float32))
+
+
+def test_repeated_calls_are_one_function():
+    layer = jax.jit(lambda x: jnp.tanh(x) * 2)
+
+    def function(x: Any) -> Any:
+        for _ in range(5):
+            x = layer(x)
+        return x
+
+    jaxpr = str(jax.make_jaxpr(_loaded(function, X))(X))
+    assert jaxpr.count("= tanh") == 1
+
+
+def test_structure_names_and_dtypes():
+    function = lambda p, *, y: {"s": p["w"] + y, "n": [p["n"]]}  # noqa: E731
+    exported = export.export(jax.jit(function))({"w": X, "n": np.int32(3)}, y=X)
+    (loaded,) = jax2tf.load(exported).values()
+    _assert_same(loaded({"w": X, "n": np.int32(3)}, y=X), function({"w": X, "n": np.int32(3)}, y=X))
+    assert "args[0]['w']: float32[4,6]" in loaded.__doc__
+    with pytest.raises(TypeError, match=r"args\[0\]\['n'\] must have the dtype int32, got float32"):
+        loaded({"w": X, "n": np.float32(3)}, y=X)
+    with pytest.raises(ValueError, match=r"kwargs\['y'\] must have the shape \[4,6\], got \[4\]"):
+        loaded({"w": X, "n": np.int32(3)}, y=X[:, 0])
+    with pytest.raises(TypeError, match="another structure"):
+        loaded(X, y=X)
+
+
+def test_modules_for_several_platforms():
+    exported = export.export(jax.jit(jnp.sin), platforms=("tpu", "cpu"))(X)
+    _assert_same(jax2tf.load(exported)(X), jax.jit(jnp.sin)(X))
+
+
+def test_derivatives_that_a_file_does_not_have_are_errors():
+    loaded = _loaded(lambda x: lax.nextafter(x, x + 1), X)
+    with pytest.raises(jax2tf.NotDifferentiableError, match="no derivative of 'nextafter'"):
+        jax.grad(lambda x: loaded(x).sum())(X)
+
+
+def test_64_bits_need_them():
+    with jax.enable_x64(True):
+        exported = export.export(jax.jit(jnp.sin))(np.zeros(3))
+        inner = export.export(jax.jit(lambda x: x.astype(np.float64).sum().astype(np.float32)))(X)
+    with jax.enable_x64(False):
+        with pytest.raises(TypeError, match="jax_enable_x64"):
+            jax2tf.load(exported)(np.zeros(3))
+        with pytest.raises(jax2tf.LoadError, match="jax_enable_x64"):
+            jax2tf.load(inner)(X)
+
+
+def test_every_rule_has_a_name_of_its_dialect():
+    assert rules
+    assert {name.partition(".")[0] for name in registry.OPS} == {"stablehlo", "chlo", "func", "sdy"}
