@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -19,6 +20,7 @@ from jax2tf._src.locate.graphs import Graph
 from jax2tf._src.locate.parties import Case
 from jax2tf._src.locate.program import Program, Values, as_numpy, flat, is_key, numbered
 from jax2tf._src.tracing import jaxprs
+from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Array
 
 # Loops of more steps are followed so far.
@@ -54,9 +56,9 @@ class _Step:
 
 def inside(case: Case, runners: Runners) -> Inside | None:
     """The first wrong equation in the first wrong step; None if each step is right by itself."""
-    known: dict[int, tuple[jex_core.ClosedJaxpr, Runner]] = {}
+    known: dict[Identity, tuple[jex_core.ClosedJaxpr, Runner]] = {}
     for step in _steps(case.eqn, case.suspect.operands):
-        key = id(step.body)
+        key = Identity(step.body)
         body = known[key][0] if key in known else flat(step.body)
         names = tuple(f"y{i}" for i in range(len(body.jaxpr.outvars)))
         leaves = tuple(x if is_key(x) else as_numpy(x) for x in step.leaves)
@@ -126,34 +128,31 @@ def _results(closed: jex_core.ClosedJaxpr, leaves: Sequence[Array]) -> list[Arra
 
 def in_files(maker: Files) -> Runners:
     """Writes a body as a file once, whose inputs are all its arguments."""
+    return functools.partial(_runner_of_file, maker)
 
-    def runner(program: Program) -> Runner:
-        inputs = [
-            Input(f"x{i}", f"x{i}", np.shape(x), as_numpy(x).dtype)
-            for i, x in enumerate(program.leaves)
-        ]
-        names = dict(numbered(program.readable()))
-        closed = program.with_outputs(list(names.values()))
-        signature = files.signature_of(closed, list(names), inputs, "serving_default")
-        path, job = maker.write(signature, None)
-        run = maker.format.engine.load(path, job)
 
-        def values(program: Program) -> Values:
-            outputs = run("serving_default", files.feeds_of(signature, program.inputs))
-            return {v: outputs[name] for name, v in names.items() if name in outputs}
+def _runner_of_file(maker: Files, program: Program) -> Runner:
+    inputs = [
+        Input(f"x{i}", f"x{i}", np.shape(x), as_numpy(x).dtype)
+        for i, x in enumerate(program.leaves)
+    ]
+    names = dict(numbered(program.readable()))
+    closed = program.with_outputs(list(names.values()))
+    signature = files.signature_of(closed, list(names), inputs, "serving_default")
+    path, job = maker.write(signature, None)
+    run = maker.format.engine.load(path, job)
 
-        return values
+    def values(program: Program) -> Values:
+        outputs = run("serving_default", files.feeds_of(signature, program.inputs))
+        return {v: outputs[name] for name, v in names.items() if name in outputs}
 
-    return runner
+    return values
 
 
 def in_graphs(side: Graph) -> Runners:
     """Runs a body in TensorFlow."""
 
-    def runner(program: Program) -> Runner:
-        def values(program: Program) -> Values:
-            return graphs.Graph(program, side.mode, side.options).values()
+    def values(program: Program) -> Values:
+        return graphs.Graph(program, side.mode, side.options).values()
 
-        return values
-
-    return runner
+    return lambda program: values

@@ -27,7 +27,7 @@ _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _PASS_ON = ("Identity", "IdentityN", "PreventGradient", "EnsureShape", "Snapshot")
 _MODULE = "XlaCallModule"
 # JAX arrays have no such elements.
-_NOT_NUMBERS = (tf.string, tf.variant, tf.resource)
+_NOT_NUMBERS = ("string", "variant", "resource")
 
 
 def functions_of(path: pathlib.Path) -> dict[str, LoadedFunction]:
@@ -118,7 +118,7 @@ class _Signature:
         return Argument(f"kwargs[{name!r}]", tuple(spec.shape), np.dtype(spec.dtype.as_numpy_dtype))
 
     def _check(self, what: str, spec: PyTree) -> None:
-        if spec.dtype in _NOT_NUMBERS or spec.shape.rank is None:
+        if spec.dtype.name in _NOT_NUMBERS or spec.shape.rank is None:
             raise LoadError(
                 f"jax2tf.load: {self.origin}: the signature {self.name!r} {what} of type "
                 f"{spec.dtype.name} and shape {spec.shape}, which is no array of JAX. What to do: "
@@ -138,7 +138,7 @@ class _Signature:
                 params[name] = jnp.asarray(variable.numpy())
                 captures.append(_Variable(name))
             else:
-                captures.append(None if tensor.dtype in _NOT_NUMBERS else np.asarray(tensor))
+                captures.append(None if tensor.dtype.name in _NOT_NUMBERS else np.asarray(tensor))
         return params, captures
 
 
@@ -210,9 +210,9 @@ class _Evaluation:
     def _in_tensorflow(self, op: PyTree, operands: list[PyTree]) -> Sequence[PyTree]:
         """The results of an op of TensorFlow, by call_tf; of a constant, its value."""
         known = tf.get_static_value(op.outputs[0]) if op.type == "Const" else None
-        if known is not None and op.outputs[0].dtype not in _NOT_NUMBERS:
+        if known is not None and op.outputs[0].dtype.name not in _NOT_NUMBERS:
             return [np.asarray(known)]
-        bad = [x for x in (*op.inputs, *op.outputs) if x.dtype in _NOT_NUMBERS]
+        bad = [x for x in (*op.inputs, *op.outputs) if x.dtype.name in _NOT_NUMBERS]
         if bad or any(x is None or isinstance(x, _Variable) for x in operands):
             raise LoadError(
                 f"jax2tf.load: {self._origin}: the op {op.name} of type {op.type} computes with "
