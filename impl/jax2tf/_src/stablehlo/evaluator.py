@@ -17,6 +17,7 @@ from jax2tf._src.stablehlo.errors import refused
 from jax2tf._src.stablehlo.known import Sizes, as_sizes, fold, fold_call, is_known
 from jax2tf._src.stablehlo.program import Op, Program, Region, TensorType, TokenType, ops_of
 from jax2tf._src.util.lru import Lru
+from jax2tf._src.util.typing import Dim as Size
 from jax2tf._src.util.typing import HloValue as Value
 from jax2tf._src.util.typing import PyTree
 
@@ -106,12 +107,11 @@ class Step:
     Attributes:
       op: the op under way.
       evaluator: the evaluation that it belongs to.
-      operands: its operands, known ones as they are.
+      environment: the values of the region that the op stands in, by number.
     """
 
     op: Op
     evaluator: Evaluator
-    operands: tuple[Value, ...]
     environment: Mapping[int, Value]
 
     @property
@@ -138,6 +138,27 @@ class Step:
         """The results of a function of the module."""
         return self.evaluator.call(name, operands)
 
+    def apply(
+        self, rule: registry.Rule, operands: Sequence[Value], attributes: Mapping[str, PyTree]
+    ) -> PyTree:
+        """What a rule gives for these operands; attributes that it does not know are refused."""
+        try:
+            keywords = registry.keywords(rule, attributes)
+        except LookupError as error:
+            raise self.refused(error.args[0], _REPORT) from error
+        arrays = operands if getattr(rule, "takes_sizes", False) else map(as_array, operands)
+        return rule(self, *arrays, **keywords)
+
+    def sizes(self, value: Value, what: str) -> tuple[Size, ...]:
+        """The elements of a known operand, such as a shape; `what` names it in the refusal."""
+        if not is_known(value):
+            raise self.refused(
+                f"its {what} depends on the values of arrays",
+                "JAX's arrays have shapes that follow from the shapes of the arguments; write the "
+                "model so that the size is an argument's size",
+            )
+        return as_sizes(value)
+
     def refused(self, reason: str, remedy: str) -> Exception:
         """The error for a use of the op that has no counterpart in JAX."""
         return refused(self.op, reason, remedy)
@@ -153,6 +174,7 @@ class Evaluator:
             number for function in program.functions.values() for number in _used(function.body)
         }
         self._compiled: Lru[Callable[..., list[Value]]] = Lru(_FUNCTIONS_KEPT)
+        self._of_jax: Lru[bool] = Lru(_FUNCTIONS_KEPT)
 
     def main(self, name: str, operands: Sequence[Value]) -> list[Value]:
         """The results of a function, evaluated here."""
@@ -186,12 +208,20 @@ class Evaluator:
         x = operands[-1]
         if candidate is None or not all(isinstance(size, int) for size in x.shape):
             return None
+        key = (name, x.shape, str(x.dtype))
+        agrees = self._of_jax.value(key, lambda: self._agrees(name, operands, candidate))
+        return candidate if agrees else None
+
+    def _agrees(
+        self, name: str, operands: Sequence[Value], candidate: Callable[..., Value]
+    ) -> bool:
+        """Whether a function gives the bits of a function of JAX for some numbers."""
+        x = operands[-1]
         with jax.ensure_compile_time_eval():
             samples = np.resize(np.array(_SAMPLES), x.shape).astype(x.dtype)
-            body = self.program.functions[name].body
-            (found,) = jax.jit(lambda x: self.run(body, [*operands[:-1], x], {}))(samples)
+            (found,) = jax.jit(lambda x: self.main(name, [*operands[:-1], x]))(samples)
             expected = jax.jit(candidate)(samples)
-        return candidate if np.array_equal(found, expected, equal_nan=True) else None
+        return bool(np.array_equal(found, expected, equal_nan=True))
 
     def _frozen(self, name: str, argument: int, operand: Value) -> _Frozen | None:
         """The key of an operand for which a function is traced; None for an array."""
@@ -230,16 +260,13 @@ class Evaluator:
         folded = fold(op, operands)
         if folded is not None:
             return [folded]
-        step = Step(op, self, operands, environment)
+        step = Step(op, self, environment)
         if not jax.config.read("jax_enable_x64"):
             _check_that_32_bits_do(step)
-        rule, attributes = _rule_of(op)
-        arrays = operands if getattr(rule, "takes_sizes", False) else map(as_array, operands)
-        try:
-            keywords = registry.keywords(rule, attributes)
-        except LookupError as error:
-            raise step.refused(error.args[0], _REPORT) from error
-        return list(_flat(rule(step, *arrays, **keywords)))
+        rule = registry.OPS.get(op.name)
+        if rule is None:
+            raise step.refused("it has no counterpart in jax.lax", "write the model without it")
+        return listed(step.apply(rule, operands, op.attributes))
 
 
 def _check_that_32_bits_do(step: Step) -> None:
@@ -273,15 +300,6 @@ def takes_sizes(rule: Callable[..., PyTree]) -> Callable[..., PyTree]:
     return rule
 
 
-def _flat(results: PyTree) -> Iterator[Value]:
-    if isinstance(results, list):
-        yield from results
-    else:
-        yield results
-
-
-def _rule_of(op: Op) -> tuple[registry.Rule, Mapping[str, PyTree]]:
-    rule = registry.OPS.get(op.name)
-    if rule is None:
-        raise refused(op, "it has no counterpart in jax.lax", "write the model without it")
-    return rule, op.attributes
+def listed(results: PyTree) -> list[Value]:
+    """The results of a rule as a list."""
+    return results if isinstance(results, list) else [results]

@@ -40,7 +40,7 @@ class LoadedFunction:
     Attributes:
       name: the function's name in the file.
       params: the values of variables by name; empty where the file has none.
-      specs: the shapes and dtypes of the arguments, as jax.ShapeDtypeStruct in their structure.
+      specs: the arguments in their structure, `(args, kwargs)`; each has a `shape` and a `dtype`.
     """
 
     def __init__(
@@ -69,8 +69,7 @@ class LoadedFunction:
     @property
     def specs(self) -> PyTree:
         """`(args, kwargs)` of shapes and dtypes."""
-        leaves = [_Spec(a.shape, a.dtype) for a in self._arguments]
-        return tree_util.tree_unflatten(self._in_tree, leaves)
+        return tree_util.tree_unflatten(self._in_tree, self._arguments)
 
     def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         return self.apply(self.params, *args, **kwargs)
@@ -118,14 +117,6 @@ class LoadedFunction:
         return f"<function {self.name}({arguments})>"
 
 
-@dataclasses.dataclass(frozen=True)
-class _Spec:
-    """A shape, of which sizes may be None, and a dtype."""
-
-    shape: tuple[PyTree, ...]
-    dtype: np.dtype
-
-
 def _shown(shape: Sequence[PyTree]) -> str:
     return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"
 
@@ -140,7 +131,7 @@ def of_exported(exported: export.Exported, origin: str) -> LoadedFunction:
     program = reading.program_of_artifact(exported.mlir_module_serialized, origin)
     evaluator = Evaluator(program)
     kept = exported.module_kept_var_idx
-    before = _before(exported.platforms)
+    before = platform_operands(exported.platforms)
     n_tokens = len(exported.ordered_effects)
 
     def flat(params: Mapping[str, PyTree], leaves: Sequence[PyTree]) -> Sequence[PyTree]:
@@ -156,8 +147,8 @@ def of_exported(exported: export.Exported, origin: str) -> LoadedFunction:
     return LoadedFunction(exported.fun_name, flat, arguments, exported.in_tree, exported.out_tree)
 
 
-def _before(platforms: Sequence[str]) -> list[PyTree]:
-    """A module for several platforms takes the platform's number first."""
+def platform_operands(platforms: Sequence[str]) -> list[PyTree]:
+    """What a module for several platforms takes first: the number of the CPU, if it has one."""
     if len(platforms) < 2:
         return []
     index = platforms.index("cpu") if "cpu" in platforms else 0

@@ -18,14 +18,16 @@ from jax2tf._src.api.errors import LoadError
 from jax2tf._src.call_tf.call import call_tf
 from jax2tf._src.stablehlo import reading
 from jax2tf._src.stablehlo.evaluator import Evaluator, as_array
-from jax2tf._src.stablehlo.function import Argument, LoadedFunction
+from jax2tf._src.stablehlo.function import Argument, LoadedFunction, platform_operands
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.lazy_imports import tf
+from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import PyTree
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _PASS_ON = ("Identity", "IdentityN", "PreventGradient", "EnsureShape", "Snapshot")
 _MODULE = "XlaCallModule"
+_KEPT = 512
 # JAX arrays have no such elements.
 _NOT_NUMBERS = ("string", "variant", "resource")
 
@@ -96,18 +98,16 @@ class _Signature:
     origin: str
 
     def function(self) -> LoadedFunction:
-        graph = self.concrete.graph
         specs = self.concrete.structured_input_signature[1]
         names, results = sorted(specs), sorted(self.concrete.structured_outputs)
         arguments = [self._argument(name, specs[name]) for name in names]
         for name, tensor in zip(results, self.concrete.outputs, strict=True):
             self._check(f"returns {name!r}", tensor)
         params, captures = self._captures()
+        contents = _Contents(self.concrete.graph, f"{self.origin}: {self.name}")
 
         def flat(params: Mapping[str, PyTree], leaves: Sequence[PyTree]) -> Sequence[PyTree]:
-            inputs = dict(zip(_names(graph.inputs), (*leaves, *captures), strict=True))
-            evaluation = _Evaluation(graph, inputs, params, f"{self.origin}: {self.name}")
-            return [evaluation.value(tensor) for tensor in graph.outputs]
+            return _Evaluation(contents, (*leaves, *captures), params).results()
 
         in_tree = tree_util.tree_structure(((), dict.fromkeys(names, 0)))
         out_tree = tree_util.tree_structure(dict.fromkeys(results, 0))
@@ -146,17 +146,44 @@ def _names(tensors: Sequence[PyTree]) -> list[str]:
     return [tensor.name for tensor in tensors]
 
 
+class _Contents:
+    """What is read of a graph once, for all traces: its functions, its modules, its definition."""
+
+    def __init__(self, graph: PyTree, origin: str) -> None:
+        self.graph = graph
+        self.origin = origin
+        self.definition = graph.as_graph_def()
+        self.functions = compat.graphs.graphs_of_functions(graph)
+        self._called: Lru[_Contents] = Lru(_KEPT)
+        self._evaluators: Lru[Evaluator] = Lru(_KEPT)
+
+    def called(self, name: str) -> _Contents:
+        """The contents of a function of the graph."""
+        return self._called.value(name, lambda: _Contents(self.functions[name], self.origin))
+
+    def evaluator(self, op: PyTree) -> Evaluator:
+        """The evaluator of the module of an XlaCallModule op."""
+        return self._evaluators.value(op.name, lambda: self._evaluator(op))
+
+    def _evaluator(self, op: PyTree) -> Evaluator:
+        origin = f"{self.origin}: the op {op.name}"
+        return Evaluator(reading.program_of_artifact(op.get_attr("module"), origin))
+
+
 class _Evaluation:
     """The values of the tensors of one graph, computed from its outputs back to its inputs."""
 
     def __init__(
-        self, graph: PyTree, inputs: Mapping[str, PyTree], params: Mapping[str, PyTree], origin: str
+        self, contents: _Contents, inputs: Sequence[PyTree], params: Mapping[str, PyTree]
     ) -> None:
-        self._graph = graph
-        self._values = dict(inputs)
+        self._contents = contents
+        self._origin = contents.origin
+        self._values = dict(zip(_names(contents.graph.inputs), inputs, strict=True))
         self._params = params
-        self._origin = origin
-        self._functions = compat.graphs.graphs_of_functions(graph)
+
+    def results(self) -> list[PyTree]:
+        """The values of the outputs."""
+        return [self.value(tensor) for tensor in self._contents.graph.outputs]
 
     def value(self, tensor: PyTree) -> PyTree:
         """The value of a tensor. It goes down a list, because graphs are deep."""
@@ -187,10 +214,8 @@ class _Evaluation:
         return self._in_tensorflow(op, operands)
 
     def _called(self, op: PyTree, operands: list[PyTree]) -> Sequence[PyTree]:
-        graph = self._functions[op.get_attr("f").name]
-        inputs = dict(zip(_names(graph.inputs), operands, strict=True))
-        inner = _Evaluation(graph, inputs, self._params, self._origin)
-        return [inner.value(tensor) for tensor in graph.outputs]
+        contents = self._contents.called(op.get_attr("f").name)
+        return _Evaluation(contents, operands, self._params).results()
 
     def _module(self, op: PyTree, operands: list[PyTree]) -> Sequence[PyTree]:
         if op.get_attr("function_list"):
@@ -199,12 +224,10 @@ class _Evaluation:
                 "inside its module. What to do: write the model without call_tf(..., "
                 "call_tf_graph=True)."
             )
-        program = reading.program_of_artifact(
-            op.get_attr("module"), f"{self._origin}: the op {op.name}"
-        )
+        evaluator = self._contents.evaluator(op)
         platforms = [platform.decode().lower() for platform in op.get_attr("platforms")]
-        before = [np.array(_cpu_of(platforms), np.int32)] if len(platforms) > 1 else []
-        results = Evaluator(program).main("main", [*before, *map(jnp.asarray, operands)])
+        before = platform_operands(platforms)
+        results = evaluator.main("main", [*before, *map(jnp.asarray, operands)])
         return [as_array(x) for x in results]
 
     def _in_tensorflow(self, op: PyTree, operands: list[PyTree]) -> Sequence[PyTree]:
@@ -225,23 +248,19 @@ class _Evaluation:
                 "XlaCallModule op inside a branch or a loop of TensorFlow. What to do: save a "
                 "signature that calls the module outside of it."
             )
-        results = call_tf(_as_function(op))(*operands)
+        results = call_tf(_as_function(op, self._contents.definition))(*operands)
         return results if isinstance(results, (list, tuple)) else [results]
 
     def _holds_module(self, op: PyTree) -> bool:
         names = [value.func.name for value in op.node_def.attr.values() if value.HasField("func")]
-        graphs = [self._functions[name] for name in names if name in self._functions]
+        functions = self._contents.functions
+        graphs = [functions[name] for name in names if name in functions]
         return any(inner.type == _MODULE for graph in graphs for inner in graph.get_operations())
 
 
-def _cpu_of(platforms: Sequence[str]) -> int:
-    return platforms.index("cpu") if "cpu" in platforms else 0
-
-
-def _as_function(op: PyTree) -> PyTree:
-    """A TensorFlow function of one op."""
+def _as_function(op: PyTree, whole: PyTree) -> PyTree:
+    """A TensorFlow function of one op; `whole` is the definition of its graph."""
     graph_def = tf.compat.v1.GraphDef()
-    whole = op.graph.as_graph_def()
     graph_def.versions.CopyFrom(whole.versions)
     graph_def.library.function.extend(_called_functions(op.node_def, whole.library))
     feeds = [f"operand{i}" for i in range(len(op.inputs))]

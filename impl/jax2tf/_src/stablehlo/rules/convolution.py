@@ -10,7 +10,6 @@ import jax.numpy as jnp
 from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
-from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.registry import reads
 from jax2tf._src.util.typing import HloValue as Array
 from jax2tf._src.util.typing import PyTree
@@ -132,9 +131,7 @@ def _pair(pad: PyTree) -> tuple[PyTree, PyTree]:
 def _dynamic_conv(
     step: Step, x: Array, kernel: Array, padding: Array, **attributes: PyTree
 ) -> Array:
-    if not is_known(padding):
-        raise step.refused("its padding depends on values of arrays", "use sizes of the arguments")
-    sizes = as_sizes(padding)
+    sizes = step.sizes(padding, "padding")
     pairs = list(zip(sizes[::2], sizes[1::2], strict=True))
     return _convolution(step, as_array(x), as_array(kernel), padding=pairs, **attributes)
 

@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from jax2tf._src.stablehlo import registry
-from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
+from jax2tf._src.stablehlo.evaluator import Step, takes_sizes
 from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.registry import reads, reads_custom_call
 from jax2tf._src.util.typing import HloValue as Array
@@ -38,12 +38,7 @@ def _custom_call(
     given = {**(config if isinstance(config, Mapping) else {}), **own}
     shapes = np.asarray(attributes.get("indices_of_shape_operands", ()))  # of open results
     operands = tuple(x for i, x in enumerate(operands) if i not in shapes)
-    arrays = operands if getattr(rule, "takes_sizes", False) else map(as_array, operands)
-    try:
-        keywords = registry.keywords(rule, given)
-    except LookupError as error:
-        raise step.refused(error.args[0], "write the file with another version of JAX") from error
-    return rule(step, *arrays, **keywords)
+    return step.apply(rule, operands, given)
 
 
 @reads_custom_call(

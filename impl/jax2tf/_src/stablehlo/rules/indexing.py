@@ -11,7 +11,6 @@ import numpy as np
 from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
-from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.program import Region, ops_of
 from jax2tf._src.stablehlo.registry import reads
 from jax2tf._src.stablehlo.rules.combiners import combiner, complex_extreme
@@ -59,14 +58,12 @@ def _dynamic_gather(
     dimension_numbers: Numbers,
     indices_are_sorted: bool = False,
 ) -> Array:
-    if not is_known(sizes):
-        raise step.refused("its sizes depend on values of arrays", "use sizes of the arguments")
     return _gather(
         step,
         as_array(x),
         as_array(indices),
         dimension_numbers=dimension_numbers,
-        slice_sizes=as_sizes(sizes),
+        slice_sizes=step.sizes(sizes, "slice"),
         indices_are_sorted=indices_are_sorted,
     )
 

@@ -14,7 +14,6 @@ from jax import lax
 
 from jax2tf._src.api.errors import NotDifferentiableError
 from jax2tf._src.stablehlo.evaluator import Step, Words, as_array, takes_sizes
-from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.registry import reads, reads_custom_call
 from jax2tf._src.util.typing import HloValue as Array
 from jax2tf._src.util.typing import PyTree
@@ -85,13 +84,12 @@ def _drawn(step: Step, state: PyTree, shape: Sequence[PyTree], algorithm: str) -
 @reads("stablehlo.rng")
 @takes_sizes
 def _rng(step: Step, low: Array, high: Array, shape: Array, *, rng_distribution: str) -> Array:
-    if rng_distribution != "UNIFORM" or not is_known(shape):
+    if rng_distribution != "UNIFORM":
         raise step.refused(
             "JAX has no random numbers of this distribution without a key",
             "draw them from a key (jax.random) in the model",
         )
-    sizes = as_sizes(shape)
-    return lax.rng_uniform(as_array(low), as_array(high), sizes)
+    return lax.rng_uniform(as_array(low), as_array(high), step.sizes(shape, "shape"))
 
 
 @reads_custom_call("stablehlo.dynamic_rng_bit_generator")
@@ -99,7 +97,5 @@ def _rng(step: Step, low: Array, high: Array, shape: Array, *, rng_distribution:
 def _dynamic_rng_bit_generator(
     step: Step, state: PyTree, shape: Array, *, rng_algorithm: int = 0
 ) -> list[PyTree]:
-    if not is_known(shape):
-        raise step.refused("its shape depends on values of arrays", "use sizes of the arguments")
     name = ("DEFAULT", "THREE_FRY", "PHILOX")[rng_algorithm]
-    return _drawn(step, state, as_sizes(shape), name)
+    return _drawn(step, state, step.sizes(shape, "shape"), name)

@@ -12,7 +12,6 @@ import numpy as np
 from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
-from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.program import Op, Region, ops_of
 from jax2tf._src.stablehlo.registry import reads, reads_custom_call
 from jax2tf._src.stablehlo.rules.combiners import combiner
@@ -224,9 +223,8 @@ def _over_windows(
 def _dynamic_reduce_window(step: Step, *operands: Array) -> list[Array]:
     """The last five operands are the window, as JAX writes it where sizes are open."""
     arrays, shapes = operands[:-5], operands[-5:]
-    if not all(is_known(shape) for shape in shapes):
-        raise step.refused("its window depends on values of arrays", "use sizes of the arguments")
-    dimensions, strides, base, dilations, flat = (as_sizes(shape) for shape in shapes)
+    sizes = (step.sizes(shape, "window") for shape in shapes)
+    dimensions, strides, base, dilations, flat = sizes
     pads = list(zip(flat[::2], flat[1::2], strict=True))
     window = _Window(dimensions, strides, pads, base, dilations)
     (name,) = step.op.attributes["called_computations"]

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from jax2tf._src.stablehlo import registry
-from jax2tf._src.stablehlo.evaluator import TOKEN, Step, as_array, takes_sizes
+from jax2tf._src.stablehlo.evaluator import TOKEN, Step, as_array, listed, takes_sizes
 from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.program import Op, Region, TokenType
 from jax2tf._src.stablehlo.registry import reads
@@ -38,9 +38,7 @@ def _composite(
     rule = registry.COMPOSITES.get(name)
     if rule is None:
         return step.call(decomposition, *operands)
-    keywords = registry.keywords(rule, composite_attributes or {})
-    results = rule(step, *map(as_array, operands), **keywords)
-    return results if isinstance(results, list) else [results]
+    return listed(step.apply(rule, operands, composite_attributes or {}))
 
 
 @reads("stablehlo.if")

@@ -7,7 +7,7 @@ import numpy as np
 from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import TOKEN, Step, as_array, takes_sizes
-from jax2tf._src.stablehlo.known import as_sizes, is_known, of_sizes
+from jax2tf._src.stablehlo.known import is_known, of_sizes
 from jax2tf._src.stablehlo.registry import reads
 from jax2tf._src.util.typing import Dim as Size
 from jax2tf._src.util.typing import HloValue as Array
@@ -36,16 +36,6 @@ def _set_dimension_size(step: Step, x: Array, size: Array, *, dimension: int) ->
         "JAX has no arrays whose size is less than that of their buffer",
         "write the model with open dimensions (jax.export.symbolic_shape) instead",
     )
-
-
-def _known(step: Step, value: PyTree, what: str) -> tuple[Size, ...]:
-    if not is_known(value):
-        raise step.refused(
-            f"its {what} depends on the values of arrays",
-            "JAX's arrays have shapes that follow from the shapes of the arguments; write the "
-            "model so that the size is an argument's size",
-        )
-    return as_sizes(value)
 
 
 @reads("stablehlo.reshape")
@@ -78,7 +68,7 @@ def _one_open(x: Array, shape: tuple[int | None, ...]) -> tuple[int, ...]:
 @reads("stablehlo.dynamic_reshape", "chlo.dynamic_reshape")
 @takes_sizes
 def _dynamic_reshape(step: Step, x: Array, shape: Array) -> Array:
-    return lax.reshape(as_array(x), _known(step, shape, "shape"))
+    return lax.reshape(as_array(x), step.sizes(shape, "shape"))
 
 
 @reads("stablehlo.broadcast_in_dim")
@@ -99,7 +89,7 @@ def _dynamic_broadcast_in_dim(
     known_expanding_dimensions: tuple[int, ...] = (),
     known_nonexpanding_dimensions: tuple[int, ...] = (),
 ) -> Array:
-    return lax.broadcast_in_dim(as_array(x), _known(step, shape, "shape"), broadcast_dimensions)
+    return lax.broadcast_in_dim(as_array(x), step.sizes(shape, "shape"), broadcast_dimensions)
 
 
 @reads("stablehlo.broadcast")
@@ -139,9 +129,9 @@ def _slice(
 def _real_dynamic_slice(step: Step, x: Array, start: Array, limit: Array, strides: Array) -> Array:
     x = as_array(x)
     if is_known(start):
-        bounds = (_known(step, bound, "slice") for bound in (start, limit, strides))
+        bounds = (step.sizes(bound, "slice") for bound in (start, limit, strides))
         return lax.slice(x, *bounds)
-    if any(stride != 1 for stride in _known(step, strides, "slice")):
+    if any(stride != 1 for stride in step.sizes(strides, "slice")):
         raise step.refused("its start is computed and its strides are not 1", "slice twice")
     sizes = tuple(n if k is None else k for n, k in zip(x.shape, step.result.shape, strict=True))
     return lax.dynamic_slice(x, [start[i] for i in range(x.ndim)], sizes)
@@ -176,7 +166,7 @@ def _pad(
 def _dynamic_pad(
     step: Step, x: Array, value: Array, low: Array, high: Array, interior: Array
 ) -> Array:
-    config = zip(*(_known(step, n, "padding") for n in (low, high, interior)), strict=True)
+    config = zip(*(step.sizes(n, "padding") for n in (low, high, interior)), strict=True)
     return lax.pad(as_array(x), as_array(value), list(config))
 
 
@@ -189,7 +179,7 @@ def _iota(step: Step, *, iota_dimension: int) -> Array:
 @reads("stablehlo.dynamic_iota")
 @takes_sizes
 def _dynamic_iota(step: Step, shape: Array, *, iota_dimension: int) -> Array:
-    sizes = _known(step, shape, "shape")
+    sizes = step.sizes(shape, "shape")
     dtype = jax.dtypes.canonicalize_dtype(step.result.dtype)
     return lax.broadcasted_iota(dtype, sizes, iota_dimension)
 

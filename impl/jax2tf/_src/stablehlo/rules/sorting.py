@@ -9,7 +9,6 @@ import numpy as np
 from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
-from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.program import Op
 from jax2tf._src.stablehlo.registry import reads, reads_composite, reads_custom_call
 from jax2tf._src.stablehlo.rules.elementwise import ordered_bits
@@ -246,6 +245,4 @@ def _top_k(step: Step, x: Array, *, k: int, is_stable: bool = True) -> list[Arra
 @reads_custom_call("stablehlo.dynamic_top_k")
 @takes_sizes
 def _dynamic_top_k(step: Step, x: Array, k: PyTree) -> list[Array]:
-    if not is_known(k):
-        raise step.refused("k depends on values of arrays", "use a size of the arguments")
-    return list(lax.top_k(as_array(x), as_sizes(k)[0]))
+    return list(lax.top_k(as_array(x), step.sizes(k, "k")[0]))
