@@ -21,6 +21,7 @@ from jax2tf._src.locate.graphs import Graph
 from jax2tf._src.locate.parties import Case, Verdict
 from jax2tf._src.locate.program import Program, Values, as_numpy
 from jax2tf._src.locate.sides import File
+from jax2tf._src.util.typing import PyTree
 
 
 def in_graph(mode: str, sides: Sequence[Graph]) -> Located:
@@ -162,32 +163,28 @@ class _Answer:
                 "outputs grows from rounding: the function is sensitive there, or the tolerance is "
                 "too small for it"
             )
-        return Located(self._target, self._agrees, self._far, self._lines, reason=reason)
+        return self._located(reason=reason)
+
+    def _located(self, **fields: PyTree) -> Located:
+        return Located(self._target, self._agrees, self._far, self._lines, **fields)
+
+    def _judged(self, verdict: Verdict, **fields: PyTree) -> Located:
+        """An answer with what a verdict says."""
+        return self._located(
+            party=verdict.party, reason=verdict.reason, remedy=verdict.remedy, **fields
+        )
 
     def of(self, suspect: Suspect, verdict: Verdict, within: loops.Inside | None = None) -> Located:
         """The answer on an equation, or on one within it."""
         if within is not None:
             return self._within(suspect, verdict, within)
         eqn = self._program.equations[suspect.index]
-        line = self._lines[suspect.index]
         at = texts.worst(suspect.actual, suspect.expected)
-        return Located(
-            self._target,
-            self._agrees,
-            self._far,
-            self._lines,
-            equation=line,
-            primitive=eqn.primitive.name,
-            shapes=texts.shapes(eqn),
-            dtype=suspect.expected.dtype.name,
-            source=line.source,
-            scope=line.scope,
-            difference=suspect.difference,
-            error=suspect.ratio,
+        return self._judged(
+            verdict,
+            **_about(eqn, self._lines[suspect.index]),
+            **_error_of(suspect),
             among=tuple(self._lines[i] for i in suspect.among),
-            party=verdict.party,
-            reason=verdict.reason,
-            remedy=verdict.remedy,
             program=texts.program(eqn, suspect.operands, at, self._how),
         )
 
@@ -205,14 +202,8 @@ class _Answer:
         at = texts.worst(inner.actual, inner.expected)
         return dataclasses.replace(
             outer,
-            equation=line,
-            primitive=eqn.primitive.name,
-            shapes=texts.shapes(eqn),
-            dtype=inner.expected.dtype.name,
-            source=line.source,
-            scope=line.scope,
-            difference=inner.difference,
-            error=inner.ratio,
+            **_about(eqn, line),
+            **_error_of(inner),
             among=(),
             step=(f"equation {suspect.index}", *within.steps),
             program=texts.program(eqn, inner.operands, at, self._how),
@@ -226,33 +217,12 @@ class _Answer:
         if suspect is not None and index == suspect.index:
             return dataclasses.replace(self.of(suspect, verdict), program="")
         if index is None:
-            return Located(
-                self._target,
-                self._agrees,
-                self._far,
-                self._lines,
-                party=verdict.party,
-                reason=verdict.reason,
-                remedy=verdict.remedy,
-            )
-        eqn, line = self._program.equations[index], self._lines[index]
-        return Located(
-            self._target,
-            self._agrees,
-            self._far,
-            self._lines,
-            equation=line,
-            primitive=eqn.primitive.name,
-            shapes=texts.shapes(eqn),
-            dtype=as_numpy(self._program.reference[eqn.outvars[0]]).dtype.name,
-            source=line.source,
-            scope=line.scope,
-            difference=0.0 if suspect is None else suspect.difference,
-            error=0.0 if suspect is None else suspect.ratio,
-            party=verdict.party,
-            reason=verdict.reason,
-            remedy=verdict.remedy,
-        )
+            return self._judged(verdict)
+        eqn = self._program.equations[index]
+        reference = as_numpy(self._program.reference[eqn.outvars[0]])
+        error = {} if suspect is None else _error_of(suspect)
+        fields = {**error, **_about(eqn, self._lines[index]), "dtype": reference.dtype.name}
+        return self._judged(verdict, **fields)
 
     def _with_values(self, values: Values, found: Comparison) -> tuple[Line, ...]:
         rows: dict[int, finding.Row] = {}
@@ -284,3 +254,23 @@ class _Answer:
             values=shown,
             tensor=self._tensors.get(v, ""),
         )
+
+
+def _about(eqn: jex_core.JaxprEqn, line: Line) -> dict[str, PyTree]:
+    """What an answer says of an equation."""
+    return {
+        "equation": line,
+        "primitive": eqn.primitive.name,
+        "shapes": texts.shapes(eqn),
+        "source": line.source,
+        "scope": line.scope,
+    }
+
+
+def _error_of(suspect: Suspect) -> dict[str, PyTree]:
+    """What an answer says of a wrong result."""
+    return {
+        "dtype": suspect.expected.dtype.name,
+        "difference": suspect.difference,
+        "error": suspect.ratio,
+    }
