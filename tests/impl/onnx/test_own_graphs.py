@@ -16,6 +16,7 @@ import pytest
 
 import jax2tf
 from jax2tf._src.api import own_graphs
+from jax2tf._src.export import traced
 from jax2tf._src.export.onnx import own_graphs as programs
 from jax2tf._src.export.onnx import storage
 from jax2tf._src.export.signatures import signatures_of
@@ -75,7 +76,7 @@ def test_names_of_inputs_and_scopes_are_there(exported):
 
 def _program(function, params, *specs):
     (signature,) = signatures_of(function, params, specs)
-    return programs.program_of(signature, params, {"target": TARGETS["onnx"]})
+    return traced.program_of(signature, params, {"target": TARGETS["onnx"]})
 
 
 def test_parameters_are_constants_that_share_memory():

@@ -26,3 +26,9 @@ def _register(table: MutableMapping[str, PyTree], ops: Sequence[str], twice: str
             raise ValueError(f"{twice} {op}")
         table[op] = function
     return function
+
+
+def results_of(rule: Callable[..., PyTree], *arguments: PyTree) -> list[PyTree]:
+    """The results of a rule as a list; a rule of one result gives it without a list or a tuple."""
+    results = rule(*arguments)
+    return list(results) if isinstance(results, list | tuple) else [results]

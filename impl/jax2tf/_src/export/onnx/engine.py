@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jax2tf._src.api.errors import ExportError
-from jax2tf._src.export import packages
+from jax2tf._src.export import packages, traced
 from jax2tf._src.export.job import Job, converting
 from jax2tf._src.export.onnx import opsets, pairs, weights
 from jax2tf._src.export.tolerances import Precision
@@ -76,13 +76,13 @@ def write(job: Job) -> int:
 
 def _written(job: Job) -> storage.Parts:
     (signature,) = job.signatures
-    # These import onnx-ir.
+    # It imports onnx-ir.
     own_graphs = importlib.import_module("jax2tf._src.export.onnx.own_graphs")
-    traced = own_graphs.Traced(signature, job.params, job.convert)
-    if traced.calls_tensorflow:
+    made = traced.Traced(signature, job.params, job.convert)
+    if made.calls_tensorflow:
         return _written_by_tensorflow(job)
-    job.complexes += traced.complexes()
-    program = traced.program()
+    job.complexes += made.complexes()
+    program = made.program()
     with converting(_WRITER, job, refusals=_REFUSALS):
         return own_graphs.parts_of(program, job.options.get("opset"))
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from jax2tf._src.graph.graph import Node
 from jax2tf._src.util import registering
 from jax2tf._src.util.typing import PyTree
 
@@ -23,9 +22,3 @@ def writes(*ops: str) -> Callable[[Rule], Rule]:
 def rule_of(op: str) -> Rule | None:
     """The rule of an op; None if there is none."""
     return _rules.get(op)
-
-
-def results_of(rule: Rule, writer: PyTree, node: Node, operands: Sequence[PyTree]) -> list[PyTree]:
-    """The results of a rule as a list; `writer` is the Writer that rules add nodes to."""
-    results = rule(writer, node, *operands)
-    return list(results) if isinstance(results, list | tuple) else [results]

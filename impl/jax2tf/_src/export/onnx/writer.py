@@ -8,25 +8,22 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from jax2tf._src.export.graph_writer import GraphWriter, key_of_constant
 from jax2tf._src.export.onnx import opsets, passes, registry
 from jax2tf._src.export.onnx.lstm import with_lstm
 from jax2tf._src.export.onnx.rules import import_rules
 from jax2tf._src.export.onnx.zeros import choices_that_keep_signs
-from jax2tf._src.graph.graph import Graph, Node, Program, Tensor
+from jax2tf._src.graph.graph import Node, Program, Tensor
 from jax2tf._src.graph.inlining import inlined
-from jax2tf._src.graph.pruning import live_in
 from jax2tf._src.graph.simplifying import simplify
-from jax2tf._src.util.identity import Identity
+from jax2tf._src.util import registering
 from jax2tf._src.util.typing import PyTree
 
 # The version of ONNX's ops.
 OPSET = opsets.DEFAULT
 
-# Equal constants of at most so many bytes are one initialiser at once; a pass compares larger ones.
-_SMALL = 4096
 
-
-class Writer:
+class Writer(GraphWriter):
     """Writes the nodes of one graph. The graphs of loops and branches have writers of their own.
 
     Rules make nodes with `op`, constants with `constant`, and ask the node of the graph (its
@@ -40,6 +37,7 @@ class Writer:
     """
 
     def __init__(self, opset: int = OPSET, parent: Writer | None = None) -> None:
+        super().__init__(None if parent is None else parent._node)
         self.opset = opset
         self.nodes: list[ir.Node] = []
         self.initializers: list[ir.Value] = [] if parent is None else parent.initializers
@@ -49,9 +47,6 @@ class Writer:
         self._parent = parent
         self._names: dict[str, int] = {} if parent is None else parent._names
         self._constants: dict[PyTree, ir.Value] = {} if parent is None else parent._constants
-        # A list of tensors is an object of rules/lists.py.
-        self._values: dict[Tensor, PyTree] = {}
-        self._node: Node | None = None if parent is None else parent._node
 
     def op(
         self,
@@ -81,11 +76,7 @@ class Writer:
     def constant(self, value: PyTree, dtype: PyTree = None) -> ir.Value:
         """An initialiser of the model: equal small ones are one."""
         array = np.asarray(value, dtype)
-        key = (
-            (str(array.dtype), array.shape, array.tobytes())
-            if array.nbytes <= _SMALL
-            else Identity(array)
-        )
+        key = key_of_constant(array)
         known = self._constants.get(key)
         if known is None:
             name = self.unique("constant")
@@ -112,27 +103,13 @@ class Writer:
         self._values[tensor] = self.constant(array)
         return self._values[tensor]
 
-    def take(self, values: Mapping[Tensor, PyTree]) -> None:
-        """Takes these values for tensors of the graph, such as its arguments."""
-        self._values.update(values)
-
-    def write_results(self, graph: Graph, results: Sequence[Tensor]) -> list[PyTree]:
-        """Writes the nodes of a graph that these tensors need; returns the tensors' values."""
-        live = live_in(graph, results)
-        outer = self._node
-        for node in graph.nodes:
-            if node.op != "Const" and not live.isdisjoint(node.outputs):
-                self._write_node(node)
-        self._node = outer
-        return [self.value(tensor) for tensor in results]
-
     def _write_node(self, node: Node) -> None:
         rule = registry.rule_of(node.op)
         if rule is None:
             raise NotImplementedError(f"no rule writes the op {node.op} as ONNX")
         operands = [self.value(tensor) for tensor in node.inputs]
         self._node = node
-        results = registry.results_of(rule, self, node, operands)
+        results = registering.results_of(rule, self, node, *operands)
         for tensor, value in zip(node.outputs, results, strict=True):
             self._values[tensor] = value
             _describe(value, tensor)

@@ -8,6 +8,7 @@ import numpy as np
 
 from jax2tf._src.export.tflite.model import Op, Subgraph, Value
 from jax2tf._src.export.tflite.uses import Uses
+from jax2tf._src.export.windows import same_padding
 from jax2tf._src.util.typing import PyTree
 
 # The axis of the weights along which each index has a result of its own.
@@ -114,22 +115,12 @@ def _fuse_padding(op: Op) -> None:
         return
     for i, axis in ((1, "H"), (2, "W")):
         options = {name: op.options[f"{name}{axis}{end}"] for name, end in _STEPS}
-        if _same(source.shape[i], weights.shape[i], options) != tuple(added[i]):
+        window: PyTree = weights.shape[i]
+        extent = (window - 1) * options["dilation"] + 1
+        if same_padding(source.shape[i], extent, options["stride"]) != tuple(added[i]):
             return
     op.operands[0] = source
     op.options["padding"] = _SAME
 
 
 _STEPS = (("stride", ""), ("dilation", "Factor"))
-
-
-def _same(size: PyTree, window: PyTree, options: Mapping[str, int]) -> tuple[int, int] | None:
-    """The padding SAME on both sides; None if it depends on an open size."""
-    extent, stride = (window - 1) * options["dilation"] + 1, options["stride"]
-    if isinstance(size, int):
-        total = max((-(-size // stride) - 1) * stride + extent - size, 0)
-    elif stride == 1:
-        total = extent - 1
-    else:
-        return None
-    return total // 2, total - total // 2

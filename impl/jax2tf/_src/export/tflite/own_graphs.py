@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import jax
-from jax import export as jax_export
-
-from jax2tf._src import dims
-from jax2tf._src.api import own_graphs
+from jax2tf._src.export import traced
 from jax2tf._src.export.signatures import Signature
 from jax2tf._src.export.tflite import packing, writer
 from jax2tf._src.export.tflite.model import Model, count_ops
@@ -31,40 +27,10 @@ def programs_of(
         arguments.unwrap(() if params is None else params), functions.is_array_or_number
     )
     # JAX's arrays are copied once, so that signatures share them.
-    return {s.name: program_of(s, params, options) for s in signatures}
+    return {s.name: traced.program_of(s, params, options) for s in signatures}
 
 
 def content_of(programs: Mapping[str, Program]) -> tuple[bytes, int]:
     """The content of the file of these signatures, and the number of its ops."""
     model = Model([writer.signature_of(program, name) for name, program in programs.items()])
     return packing.content_of(model), count_ops(model)
-
-
-def program_of(signature: Signature, params: PyTree, options: Mapping[str, Option]) -> Program:
-    """The graph of a signature; its parameters are constants."""
-    conversion = own_graphs.conversion_of(
-        signature.function,
-        polymorphic_shapes=dims.OfInputs(signature.polymorphic_shapes),
-        polymorphic_constraints=signature.constraints,
-        **{name: value for name, value in options.items() if name in _OPTIONS},
-    )
-    args, kwargs = signature.arguments(_specs(signature))
-    trace, _ = conversion.trace((params, *args), kwargs, own_graphs.described)
-    names = [spec.name for spec in signature.inputs]
-    graph = own_graphs.graph_of(conversion, trace, names, jax.tree.leaves(params))
-    results = trace.results(graph.outputs)
-    return Program(graph, signature.output_names(results), {})
-
-
-_OPTIONS = ("target", "assume_finite", "value_checks")
-
-
-def _specs(signature: Signature) -> list[jax.ShapeDtypeStruct]:
-    """The inputs for JAX; sizes with names are open, whatever the names are."""
-    scope = jax_export.SymbolicScope()
-    return [
-        jax.ShapeDtypeStruct(
-            jax_export.symbolic_shape(", ".join(map(str, spec.shape)), scope=scope), spec.dtype
-        )
-        for spec in signature.inputs
-    ]

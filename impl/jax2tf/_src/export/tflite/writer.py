@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from jax2tf._src.export.graph_writer import GraphWriter, key_of_constant
 from jax2tf._src.export.tflite import passes, registry
 from jax2tf._src.export.tflite.idioms import with_idioms
 from jax2tf._src.export.tflite.model import Op, Shape, Signature, Subgraph, Value
 from jax2tf._src.export.tflite.rules import import_rules
-from jax2tf._src.graph.graph import Graph, Node, Program, Tensor
+from jax2tf._src.graph.graph import Node, Program, Tensor
 from jax2tf._src.graph.inlining import inlined
-from jax2tf._src.graph.pruning import live_in
 from jax2tf._src.graph.simplifying import simplify
+from jax2tf._src.util import registering
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import PyTree
 
-# Equal constants of at most so many bytes are one value.
-_SMALL = 4096
 
-
-class Writer:
+class Writer(GraphWriter):
     """Writes the nodes of one graph. The graphs of loops and branches have writers of their own.
 
     Rules make ops with `op`, constants with `constant`, and ask the node of the graph (its
@@ -33,14 +31,13 @@ class Writer:
     """
 
     def __init__(self, parent: Writer | None = None) -> None:
+        super().__init__(None if parent is None else parent._node)
         self.ops: list[Op] = []
         self.captured: dict[Tensor, Value] = {}
         self._parent = parent
         self._names: dict[str, int] = {} if parent is None else parent._names
         self._turned: dict[PyTree, np.ndarray] = {} if parent is None else parent._turned
         self._constants: dict[PyTree, Value] = {}
-        self._values: dict[Tensor, Value] = {}
-        self._node: Node | None = None if parent is None else parent._node
 
     def op(
         self,
@@ -84,11 +81,7 @@ class Writer:
     def constant(self, value: PyTree, dtype: PyTree = None) -> Value:
         """A constant of this graph: equal small ones are one."""
         array = np.asarray(value, dtype)
-        key = (
-            (str(array.dtype), array.shape, array.tobytes())
-            if array.nbytes <= _SMALL
-            else Identity(array)
-        )
+        key = key_of_constant(array)
         known = self._constants.get(key)
         if known is None:
             known = Value(self.unique("constant"), array.dtype, array.shape, array)
@@ -122,20 +115,6 @@ class Writer:
         self.captured[tensor] = Value(self.unique(tensor.name), outer.dtype, outer.shape)
         return self.captured[tensor]
 
-    def take(self, values: Mapping[Tensor, Value]) -> None:
-        """Takes these values for tensors of the graph, such as its arguments."""
-        self._values.update(values)
-
-    def write_results(self, graph: Graph, results: Sequence[Tensor]) -> list[Value]:
-        """Writes the nodes of a graph that these tensors need; returns the tensors' values."""
-        live = live_in(graph, results)
-        outer = self._node
-        for node in graph.nodes:
-            if node.op != "Const" and not live.isdisjoint(node.outputs):
-                self._write_node(node)
-        self._node = outer
-        return [self.value(tensor) for tensor in results]
-
     def _write_node(self, node: Node) -> None:
         rule = registry.rule_of(node.op)
         if rule is None:
@@ -143,7 +122,7 @@ class Writer:
         operands = [self.value(tensor) for tensor in node.inputs]
         self._node = node
         try:
-            results = registry.results_of(rule, self, node, operands)
+            results = registering.results_of(rule, self, node, *operands)
         except NotImplementedError as error:
             raise NotImplementedError(f"{error}, in {node.op} {node.name}") from error
         self._values.update(zip(node.outputs, results, strict=True))

@@ -17,6 +17,7 @@ from jax2tf._src.export.onnx.rules.arrays import transposed
 from jax2tf._src.export.onnx.rules.dtypes import compute
 from jax2tf._src.export.onnx.rules.sizes import int64s
 from jax2tf._src.export.onnx.writer import Writer
+from jax2tf._src.export.windows import same_padding
 from jax2tf._src.graph.graph import Node, Size, Tensor
 from jax2tf._src.util.typing import PyTree
 
@@ -153,17 +154,6 @@ def _explicit(node: Node) -> list[tuple[int, int]]:
     numbers = list(node.attributes["explicit_paddings"])
     pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
     return pairs[2:] if _has_channels_first(node) else pairs[1:-1]
-
-
-def same_padding(size: Size, extent: int, stride: int) -> tuple[int, int] | None:
-    """What SAME adds on both sides; None if it depends on an open size."""
-    if isinstance(size, int):
-        total = max((-(-size // stride) - 1) * stride + extent - size, 0)
-    elif stride == 1:
-        total = extent - 1
-    else:
-        return None
-    return total // 2, total - total // 2
 
 
 def _in_order(pairs: Sequence[tuple[int, int]]) -> list[int]:
