@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import jax
@@ -16,20 +13,9 @@ import onnx
 import onnxruntime
 import pytest
 from jax import lax
+from programs import PROGRAMS, Case, assert_that_tensorflow_is_not_installed, normal
 
 import jax2tf
-
-RANDOM = np.random.default_rng(0)
-
-
-def normal(*shape: int) -> np.ndarray:
-    return RANDOM.standard_normal(shape, np.float32)
-
-
-def perceptron(params, x):
-    for weights, bias in params:
-        x = jax.nn.gelu(x @ weights + bias)
-    return x
 
 
 def transformer_block(params, x):
@@ -42,28 +28,6 @@ def transformer_block(params, x):
     scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
     scores = jnp.where(jnp.tri(x.shape[1], dtype=bool), scores, -jnp.inf)
     return x + jax.nn.softmax(scores) @ v
-
-
-def convolutions(params, x):
-    x = lax.conv_general_dilated(
-        x, params, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
-    x = lax.reduce_window(jax.nn.relu(x), -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
-    return x.mean((1, 2))
-
-
-def recurrent(params, xs):
-    """A scan over time; sequences are of any length."""
-
-    def step(h, x):
-        h = jnp.tanh(x @ params["x"] + h @ params["h"])
-        return h, h.sum(-1)
-
-    return lax.scan(step, jnp.zeros((xs.shape[1], 6)), xs)
-
-
-def until_large(x):
-    return lax.while_loop(lambda c: abs(c[1]).sum() < 1e3, lambda c: (c[0] + 1, c[1] * 2), (0, x))
 
 
 def sorted_and_chosen(x):
@@ -80,39 +44,27 @@ def twice_normed(x):
     return jax.vmap(scaled)(jax.vmap(scaled)(x))
 
 
-PROGRAMS: dict[str, tuple[Callable, object, str, tuple[int, ...]]] = {
-    "perceptron": (
-        perceptron,
-        [(normal(8, 4), normal(4)), (normal(4, 3), normal(3))],
-        "b, 8",
-        (5, 8),
-    ),
+ALL: dict[str, Case] = {
+    **PROGRAMS,
     "transformer block": (
         transformer_block,
         [normal(8, 8) for _ in range(3)],
         "b, n, 8",
         (2, 7, 8),
     ),
-    "convolutions": (convolutions, normal(3, 3, 3, 8), "b, 16, 16, 3", (2, 16, 16, 3)),
-    "recurrent": (recurrent, {"x": normal(4, 6), "h": normal(6, 6)}, "t, b, 4", (9, 2, 4)),
-    "until large": (until_large, None, "b, 3", (4, 3)),
     "sorted and chosen": (sorted_and_chosen, None, "4, 3", (4, 3)),
     "twice normed": (twice_normed, None, "b, 8", (3, 8)),
-    "spectrum": (lambda x: jnp.abs(jnp.fft.rfft(x)), None, "b, 16", (3, 16)),
 }
 
 
 def test_tensorflow_is_not_installed():
-    assert importlib.util.find_spec("tensorflow") is None
-    names = {d.metadata["Name"].lower() for d in importlib.metadata.distributions()}
-    assert not any("tensorflow" in name or "keras" in name for name in names)
-    assert "onnxruntime" in names
+    assert "onnxruntime" in assert_that_tensorflow_is_not_installed()
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", ALL)
 def test_a_file_gives_jaxs_numbers(tmp_path, name):
     """`export` verifies the file too, by inputs of its own."""
-    function, params, spec, shape = PROGRAMS[name]
+    function, params, spec, shape = ALL[name]
     path = tmp_path / "m.onnx"
     jax2tf.export(function, params, spec, path)
     x = np.abs(normal(*shape))
@@ -131,15 +83,17 @@ def test_a_file_gives_jaxs_numbers(tmp_path, name):
 
 
 def test_the_same_input_gives_the_same_bytes(tmp_path):
-    function, params, spec, _ = PROGRAMS["transformer block"]
+    function, params, spec, _ = ALL["transformer block"]
     for name in ("one.onnx", "two.onnx"):
         jax2tf.export(function, params, spec, tmp_path / name)
     assert (tmp_path / "one.onnx").read_bytes() == (tmp_path / "two.onnx").read_bytes()
 
 
-def test_what_needs_tensorflow_says_so(tmp_path):
-    for name in ("m.tflite", "folder"):
-        with pytest.raises(jax2tf.MissingPackageError, match="pip install tensorflow"):
+def test_what_other_formats_need_is_said(tmp_path):
+    """A SavedModel needs TensorFlow; a LiteRT file needs only its interpreter."""
+    needed = {"folder": "pip install tensorflow", "m.tflite": r"pip install 'jax2tf\[litert\]'"}
+    for name, install in needed.items():
+        with pytest.raises(jax2tf.MissingPackageError, match=install):
             jax2tf.export(jnp.sin, None, "b, 3", tmp_path / name)
     assert not list(Path(tmp_path).iterdir())
 
