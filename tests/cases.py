@@ -1,10 +1,11 @@
-"""A part of the cases of each test, and another order of them, for the second run of CI."""
+"""Parts of the cases of each test, and another order of them, for the two runs of CI."""
 
 from __future__ import annotations
 
 import argparse
 import random
 import zlib
+from collections.abc import Collection
 
 
 def share_of(text: str) -> int:
@@ -39,6 +40,29 @@ def some_cases(names: list[str], share: int) -> tuple[list[str], list[str]]:
         if is_chosen(name) or _test_of(name) not in has_case:
             has_case.add(_test_of(name))
             kept.append(name)
+    return kept, sorted(set(names) - set(kept))
+
+
+def other_cases(
+    names: list[str], share: int, whole: Collection[str] = ()
+) -> tuple[list[str], list[str]]:
+    """The cases that `some_cases` leaves out, and the cases that this run leaves out in turn.
+
+    Between the two runs every case is run. Cells of the matrix are run in both, and so is a test of
+    which `some_cases` leaves out no case, such as a test of one case.
+
+    Args:
+      names: of the cases, in the order in which they are to run.
+      share: as `some_cases` takes it.
+      whole: cases that only this run has, and keeps.
+    """
+    left_out = set(some_cases(names, share)[1])
+    split = {_test_of(name) for name in left_out}
+    kept = [
+        name
+        for name in names
+        if name in left_out or name in whole or _test_of(name) not in split or _is_cell(name)
+    ]
     return kept, sorted(set(names) - set(kept))
 
 

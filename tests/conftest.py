@@ -9,7 +9,7 @@ import pytest
 
 from harnesses.engine import plugin
 from harnesses.engine.plugin import pytest_configure, pytest_unconfigure
-from tests.cases import share_of, shuffled, some_cases
+from tests.cases import other_cases, share_of, shuffled, some_cases
 from tests.file_times import seconds_by_file, slowest
 
 __all__ = ["pytest_configure", "pytest_unconfigure"]
@@ -41,8 +41,10 @@ _ONCE = frozenset(
         "impl/test_fuzz_planted.py",
         "impl/test_fuzz_planted_combinations.py",
         "impl/test_import.py",
+        "impl/test_locate.py",
         "impl/test_pairs_harnesses.py",
         "impl/test_sharding.py",
+        "impl/test_unwritten_ops.py",
         "judge/test_command.py",
         "judge/test_converters.py",
         "judge/test_meshes.py",
@@ -65,6 +67,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=1,
         metavar="1/N",
         help="of each test one case in N, the same ones every time, at least one",
+    )
+    parser.addoption(
+        "--other-cases",
+        type=share_of,
+        metavar="1/N",
+        help="the cases that --cases 1/N leaves out, and all cases of the tests marked `once`",
     )
     parser.addoption(
         "--shuffle",
@@ -95,7 +103,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if paths & {item.path, *item.path.parents}:
             item.add_marker("once")
     by_name = {item.nodeid: item for item in items}
-    kept, left_out = some_cases(list(by_name), config.option.cases)
+    if config.option.other_cases is None:
+        kept, left_out = some_cases(list(by_name), config.option.cases)
+    else:
+        once = {item.nodeid for item in items if item.get_closest_marker("once")}
+        kept, left_out = other_cases(list(by_name), config.option.other_cases, once)
     if config.option.shuffle is not None:
         kept = shuffled(kept, config.option.shuffle)
     if left_out:

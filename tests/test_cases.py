@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from tests.cases import share_of, shuffled, some_cases
+from tests.cases import other_cases, share_of, shuffled, some_cases
 
 MANY = [f"tests/impl/test_dims.py::test_values[{case}]" for case in range(90)]
 ONE = "tests/impl/test_dims.py::test_one"
@@ -24,6 +24,24 @@ def test_every_test_keeps_a_case():
     for share in (1, 2, 1000):
         kept, _ = some_cases([*MANY[:2], ONE], share)
         assert {name.partition("[")[0] for name in kept} == {MANY[0].partition("[")[0], ONE}
+
+
+def test_two_runs_have_every_case_between_them():
+    names = [*MANY, ONE, *CELLS]
+    first, _ = some_cases(names, 3)
+    second, left_out = other_cases(names, 3)
+    assert {*first, *second} == set(names)
+    assert set(first) & set(second) == {ONE, *CELLS}
+    assert left_out == sorted(set(first) - {ONE, *CELLS})
+
+
+def test_cases_of_one_run_are_kept_whole_in_it():
+    names = [*MANY, ONE]
+    assert other_cases(names, 3, whole=MANY) == (names, [])
+
+
+def test_a_test_is_in_both_runs_if_one_has_all_its_cases():
+    assert other_cases(MANY[:1], 1000)[0] == MANY[:1]
 
 
 def test_a_new_case_changes_none_of_the_others():

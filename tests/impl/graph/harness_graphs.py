@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,8 +25,13 @@ OPEN = "b"
 
 
 def harnesses(step: int) -> list[Any]:
-    """Every `step`-th harness of this version of JAX."""
-    return [h for h in all_harnesses() if h.runs_on(jax.__version__)][::step]
+    """One in `step` of the harnesses of this version of JAX, chosen by their names.
+
+    A new harness changes none of the others. Programs of several devices are left out: engines run
+    on one, and JAX takes minutes to refuse some of them with open sizes.
+    """
+    every = [h for h in all_harnesses() if h.runs_on(jax.__version__) and h.family != "sharding"]
+    return [h for h in every if zlib.crc32(h.name.encode()) % step == 0]
 
 
 class Traced:
