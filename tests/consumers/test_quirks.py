@@ -158,7 +158,6 @@ PROGRAMS: dict[tuple[str, Quirk], Program] = {
         lambda x: x.at[np.array([0, 0])].add(np.float16(0.5)), (X.astype(np.float16),)
     ),
     ("onnx", Quirk.NO_BAD_INDICES): WRITTEN_BY_INDEX,
-    ("onnx", Quirk.NO_GELU_OF_SCALAR): Program(lambda x: jnp.cos(jax.nn.gelu(jnp.sin(x[0, 0])))),
     ("onnx", Quirk.NO_OPEN_NUMBER_OF_GROUPS): OPEN_GROUPS,
     ("openvino", Quirk.ADDS_INTEGERS_AS_FLOATS): Program(lambda x: jnp.sum(x, axis=1), (WIDE,)),
     ("openvino", Quirk.CARRIES_IN_TURN): MOVED_CARRY,

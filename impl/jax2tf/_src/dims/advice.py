@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
+import time
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -20,6 +21,9 @@ from jax import export
 # The most constraints that are tried together, and the most traces of a search.
 _MOST_TOGETHER = 2
 _MOST_TRACES = 12
+# JAX needs minutes for a trace that divides products of several dimensions. No further trace starts
+# after this many seconds: the error is not kept from the user for a note.
+_MOST_SECONDS = 20.0
 
 _COMPARED = re.compile(r"comparison '([^']+)' (<=|>=|<|>) '([^']+)' is inconclusive")
 # A shape in an error message, as "(a, b)" or "float32[a, b]".
@@ -117,6 +121,7 @@ def _names(shapes: Mapping[str, str]) -> Iterator[str]:
 
 def _search(error: Exception, retrace: Retrace) -> list[tuple[str, ...]]:
     """The smallest sets of constraints with which `retrace` succeeds."""
+    retrace = _until(time.monotonic() + _MOST_SECONDS, retrace)
     start, left = _with_remainders((), error, retrace)
     if left is None:
         return [start]
@@ -139,6 +144,15 @@ def _search(error: Exception, retrace: Retrace) -> list[tuple[str, ...]]:
             return [r for r in remedies if not any(set(other) < set(r) for other in remedies)]
         pending = next_pending
     return []
+
+
+def _until(end: float, retrace: Retrace) -> Retrace:
+    """`retrace` up to that time; later an error that suggests no constraint."""
+
+    def limited(constraints: Sequence[str]) -> Exception | None:
+        return retrace(constraints) if time.monotonic() < end else TimeoutError()
+
+    return limited
 
 
 def _with_remainders(

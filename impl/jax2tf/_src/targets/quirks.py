@@ -236,11 +236,6 @@ class Quirk(enum.StrEnum):
         "OpenVINO's GatherV2 of batches reads memory that is not the array's, or ends the process, "
         "where it is of one batch",
     )
-    NO_GELU_OF_SCALAR = (
-        "no_gelu_of_scalar",
-        _ONNX_RUNTIME,
-        "ONNX Runtime makes FastGelu of a gelu by the hyperbolic tangent, which takes no scalar",
-    )
     NO_INTEGER_SQUARE = (
         "no_integer_square",
         _LITERT_CONVERTER,

@@ -194,8 +194,6 @@ def _gelu(ctx: Context, x: Tensor) -> Tensor:
 
 
 def _gelu_by_tanh(ctx: Context, x: Tensor) -> Tensor:
-    if x.shape.rank == 0 and ctx.has(Quirk.NO_GELU_OF_SCALAR):
-        return ops.squeeze(_gelu_by_tanh(ctx, ops.expand_dims(x, 0)), [0])
     return ops.gelu(x, approximate=True)
 
 
