@@ -74,6 +74,20 @@ def sums_of_many_terms() -> None:
 
 
 @family.builder
+def products_with_numbers() -> None:
+    """Numbers before and behind a product of matrices, which engines fuse with it."""
+    for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
+        for case, scaled in {
+            "scaled": lambda x, y: (x @ y) * 0.1,
+            "of_scaled": lambda x, y: (x * 0.1) @ y,
+            "divided": lambda x, y: (x @ y) / 3,
+        }.items():
+            _define(
+                "dot_general", case, scaled, [_arg((5, 20), dtype), _arg((20, 6), dtype)], dtype
+            )
+
+
+@family.builder
 def sums_that_overflow() -> None:
     """Sums of integers that overflow."""
     for dtype in INTEGERS:

@@ -8,7 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from harnesses.harness import COMPLEX, Arg, Family, Normal, Values, define, edge_values
+from harnesses.harness import (
+    COMPLEX,
+    Arg,
+    Family,
+    Normal,
+    Uniform,
+    Values,
+    define,
+    edge_values,
+)
 
 family = Family("fft")
 
@@ -107,6 +116,26 @@ def transforms_at_edges() -> None:
             ulps=_ULPS,
             scale="array",
         )
+
+
+@family.builder
+def phases_of_real_numbers() -> None:
+    """Phases of the points that are real: 0 or pi, never -pi. JAX makes their imaginary part 0."""
+    for size in (1, 2, 8, 9, 300, 315):
+        ends = np.array([0] if size % 2 else [0, size // 2])
+        for name, argument in {
+            "": Normal((4, size), _F32),
+            "_below_zero": Uniform((4, size), _F32, low=-1.0, high=-0.5),
+            "_above_zero": Uniform((4, size), _F32, low=0.5, high=1.0),
+        }.items():
+            define(
+                "fft",
+                f"rfft_phases_of_{size}{name}",
+                lambda x, ends=ends: jnp.angle(jnp.fft.rfft(x))[:, ends],
+                [argument],
+                dtype=_F32,
+                params={"fft_type": "rfft", "fft_lengths": (size,)},
+            )
 
 
 # Public functions: name, case, function, argument.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import onnx_ir as ir
 from onnx_ir.passes import common
 
-from jax2tf._src.export.onnx import biases, fusions, norms, redundant, sharing, transposes
+from jax2tf._src.export.onnx import biases, factors, fusions, norms, redundant, sharing, transposes
 
 _remove_unused = common.RemoveUnusedNodesPass()
 
@@ -26,6 +26,7 @@ _PASSES: Sequence[Callable[[ir.Model], object]] = (
     redundant.remove,
     common.CommonSubexpressionEliminationPass(),
     _remove_unused,
+    factors.keep_apart,
     sharing.share,
 )
 

@@ -63,14 +63,24 @@ def _of_real(x: Array) -> Pair:
     kept = n // 2 + 1
     if _factor(n) == 1:
         return _points_of_real(x, kept, -1)
-    return Pair(*(part[..., :kept] for part in _points(x, -1)))
+    z = _points(x, -1)
+    return Pair(z.real[..., :kept], _with_real_ends(z.imag, n))
+
+
+def _with_real_ends(imag: Array, n: int) -> Array:
+    """Returns the first imaginary parts of n real numbers' transform, with zeros at the ends.
+
+    Point 0 and point n / 2 of an even n are real: JAX gives the number 0, on which a phase depends.
+    """
+    ends = (1, 1 - n % 2)
+    return jnp.pad(imag[..., 1 : (n + 1) // 2], [*[(0, 0)] * (imag.ndim - 1), ends])
 
 
 def _points_of_real(x: Array, kept: int, sign: int) -> Pair:
     """Returns the first points of the transform of few real numbers."""
     cosines, sines = _waves(x.shape[-1], kept, x.dtype)
-    imag = _product(x, sines)
-    return Pair(_product(x, cosines), imag if sign > 0 else -imag)
+    # The zeros among the sines stay positive: a sum of negative zeros would turn a phase around.
+    return Pair(_product(x, cosines), _product(x, sines if sign > 0 else 0.0 - sines))
 
 
 def _to_real(z: Pair, n: int) -> Array:
@@ -130,8 +140,12 @@ def _waves(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns scale[k] times the cosines and sines of 2 pi j k / n, for n j and `kept` k."""
     # The product is reduced modulo n first, because large angles have fewer digits.
-    angles = 2 * np.pi * (np.outer(np.arange(n), np.arange(kept)) % n) / n
-    return (np.cos(angles) * scale).astype(dtype), (np.sin(angles) * scale).astype(dtype)
+    turns = np.outer(np.arange(n), np.arange(kept)) % n
+    angles = 2 * np.pi * turns / n
+    # NumPy's pi is not exact: its sine of pi and cosine of pi / 2 are 1e-16.
+    sines = np.where(2 * turns % n == 0, 0.0, np.sin(angles))
+    cosines = np.where((4 * turns % n == 0) & (2 * turns % n != 0), 0.0, np.cos(angles))
+    return (cosines * scale).astype(dtype), (sines * scale).astype(dtype)
 
 
 def _product(x: Array, matrix: np.ndarray) -> Array:
