@@ -44,7 +44,14 @@ def _cases(table):
 
 @pytest.mark.parametrize(("op", "dtype", "ulps"), _cases(OF_ONE))
 def test_an_op_of_one_operand(op, dtype, ulps):
-    check(lambda x: getattr(RAW, op)(x=x), numbers(dtype), ulps=ulps)
+    function = getattr(RAW, op)
+    # TensorFlow's Rsqrt of float32 is off by 2 units on processors with AVX-512, even for 1.
+    reference = _in_float64(function) if op == "Rsqrt" else None
+    check(lambda x: function(x=x), numbers(dtype), ulps=ulps, reference=reference)
+
+
+def _in_float64(function):
+    return lambda x: tf.cast(function(x=tf.cast(x, tf.float64)), x.dtype)
 
 
 @pytest.mark.parametrize(("op", "dtype", "ulps"), _cases(OF_TWO))
