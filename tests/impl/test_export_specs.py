@@ -328,7 +328,7 @@ class TestOptions:
         ("name", "package", "words"),
         [
             ("m.onnx", "onnx_ir", "'onnx' needs the package onnx_ir.*extra `onnx`"),
-            ("m.xml", "openvino", "needs the package openvino.*extra `consumers`"),
+            ("m.xml", "openvino", "needs the package openvino.*extra `openvino`"),
             ("m.tfjs", "tensorflowjs", "pip install --no-deps tensorflowjs"),
         ],
     )

@@ -32,10 +32,15 @@ def test_the_changelog_begins_with_the_version():
     assert headings[0] == jax2tf.__version__
 
 
+def rows_of_the_table():
+    _, table, *_ = versions.table().split("\n\n")
+    return {row.split()[0]: row for row in table.splitlines()[1:]}
+
+
 def test_the_table_speaks_of_the_versions_that_are_pinned():
     pins = dict(re.findall(r"^([\w-]+)==(\d+\.\d+)", CONSTRAINTS.read_text(), flags=re.MULTILINE))
     pins["tensorflow"] = pins.pop("tensorflow-cpu")
-    rows = {row.split("  ")[0]: row for row in versions.table().splitlines()[3:]}
+    rows = rows_of_the_table()
     assert len(rows.keys() & pins.keys()) > 8
     for name in rows.keys() & pins.keys():
         tested = re.split(r"  +", rows[name])[2].split(" to ")
@@ -51,11 +56,31 @@ def test_the_table_marks_what_is_newer_or_older_than_what_was_tested(monkeypatch
         "jaxlib": "0.13.0rc1",
     }
     monkeypatch.setattr(versions, "_of_distribution", lambda name: installed.get(name, "-"))
-    rows = {row.split()[0]: row for row in versions.table().splitlines()[3:]}
+    rows = rows_of_the_table()
     assert "1.99.1 (newer)" in rows["onnxruntime"]
     assert "2.15.0 (older)" in rows["keras"]
     assert "0.13.0rc1 (newer)" in rows["jaxlib"]
     assert sum("(" in row for row in rows.values()) == 3, rows
+
+
+def test_the_table_says_how_to_install_what_is_missing(monkeypatch):
+    """Its extras exist and bring the packages; Keras comes with TensorFlow."""
+    monkeypatch.setattr(versions, "_of_distribution", lambda name: "-")
+    *_, commands = versions.table().split("\n\n")
+    assert commands.splitlines() == [
+        "To install what is missing:",
+        "    pip install 'jax2tf[tensorflow,litert,onnx,openvino,checkpoints]'",
+        "    pip install --no-deps tensorflowjs",
+    ]
+    monkeypatch.setattr(versions, "_of_distribution", lambda name: "1.0")
+    assert "install what" not in versions.table()
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = extras["optional-dependencies"]
+    brought = {name: [re.split(r"\W*[>=<]", r)[0] for r in extras[name]] for name in extras}
+    for name, (_, extra, _) in versions._OTHERS.items():
+        if extra:
+            by_another = {"keras": "tensorflow", "onnx": "onnx-ir"}
+            assert by_another.get(name, name) in brought[extra], name
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import itertools
 import platform
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NoReturn
 
 # pyproject.toml reads the version from this line.
@@ -21,20 +21,23 @@ _TO_INSTALL = (
     + " and ".join(f"{name} {versions}" for name, versions in TESTED.items())
 )
 
-# Optional packages, with the tested versions and their purpose.
+# The version of a package that is not installed.
+_NONE = "-"
+
+# The other packages: the tested versions, the extra that brings them, and their purpose.
 _OTHERS = {
-    "jaxlib": ("0.10 to 0.12", "JAX's compiler"),
-    "numpy": ("2.4 to 2.5", "arrays"),
-    "ml-dtypes": ("0.6", "bfloat16 and smaller dtypes"),
-    "keras": ("3.15", "layers of jax2tf.Module, models in call_tf"),
-    "ai-edge-litert": ("2.3", "LiteRT"),
-    "onnx-ir": ("1.1", "ONNX, the writer"),
-    "onnx": ("1.23", "ONNX, the format"),
-    "onnxruntime": ("1.31", "ONNX, the engine"),
-    "openvino": ("2026.4", "OpenVINO"),
-    "tensorflowjs": ("4.22", "TensorFlow.js, the converter"),
-    "safetensors": ("0.8", "checkpoints of jax2tf.export"),
-    "orbax-checkpoint": ("0.12", "checkpoints of jax2tf.export"),
+    "jaxlib": ("0.10 to 0.12", "", "JAX's compiler"),
+    "numpy": ("2.4 to 2.5", "", "arrays"),
+    "ml-dtypes": ("0.6", "", "bfloat16 and smaller dtypes"),
+    "keras": ("3.15", "tensorflow", "layers of jax2tf.Module, models in call_tf"),
+    "ai-edge-litert": ("2.3", "litert", "LiteRT"),
+    "onnx-ir": ("1.1", "onnx", "ONNX, the writer"),
+    "onnx": ("1.23", "onnx", "ONNX, the format"),
+    "onnxruntime": ("1.31", "onnx", "ONNX, the engine"),
+    "openvino": ("2026.4", "openvino", "OpenVINO"),
+    "tensorflowjs": ("4.22", "", "TensorFlow.js, the converter"),
+    "safetensors": ("0.8", "checkpoints", "checkpoints of jax2tf.export"),
+    "orbax-checkpoint": ("0.12", "checkpoints", "checkpoints of jax2tf.export"),
 }
 
 
@@ -81,15 +84,17 @@ def _end_command_line(message: str) -> NoReturn:
 
 
 def table() -> str:
-    """A table of the installed and the tested versions, as text.
+    """A table of the installed and the tested versions, and how to install what is missing.
 
     Example: `python -m jax2tf versions` prints it.
     """
-    rows = [("", "installed", "tested", "for")]
+    rows = [("", "installed", "tested", "extra", "for")]
     for name, tested in TESTED.items():
-        rows.append((name, _marked(_of_module(name), tested), tested, ""))
-    for name, (tested, purpose) in _OTHERS.items():
-        rows.append((name, _marked(_of_distribution(name), tested), tested, purpose))
+        extra = "tensorflow" if name == "tensorflow" else ""
+        rows.append((name, _marked(_of_module(name), tested), tested, extra, ""))
+    for name, (tested, extra, purpose) in _OTHERS.items():
+        rows.append((name, _marked(_of_distribution(name), tested), tested, extra, purpose))
+    missing = {name: extra for name, installed, _, extra, _ in rows[1:] if installed == _NONE}
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -97,7 +102,17 @@ def table() -> str:
     ]
     machine = f"{platform.system()} {platform.machine()}"
     title = f"jax2tf {__version__} on Python {platform.python_version()} ({machine})"
-    return "\n".join([title, "", *lines])
+    return "\n".join([title, "", *lines, *_to_install(missing)])
+
+
+def _to_install(missing: Mapping[str, str]) -> list[str]:
+    """The commands that bring missing packages, given with the extra of each."""
+    extras = ",".join(dict.fromkeys(extra for extra in missing.values() if extra))
+    commands = [f"pip install 'jax2tf[{extras}]'"] if extras else []
+    if "tensorflowjs" in missing:
+        # Its dependencies pin an old TensorFlow: no extra can bring it.
+        commands.append("pip install --no-deps tensorflowjs")
+    return ["", "To install what is missing:", *(f"    {c}" for c in commands)] if commands else []
 
 
 def _marked(installed: str, tested: str) -> str:
@@ -130,11 +145,11 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _of_module(name: str) -> str:
     """The version of an imported module. TensorFlow's distributions have several names."""
-    return str(getattr(sys.modules.get(name), "__version__", "-"))
+    return str(getattr(sys.modules.get(name), "__version__", _NONE))
 
 
 def _of_distribution(name: str) -> str:
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return "-"
+        return _NONE

@@ -16,7 +16,7 @@ _INSTALLED_BY = {
     "onnxruntime": "the extra `onnx` (pip install 'jax2tf[onnx]')",
     "ai_edge_litert": "the extra `litert` (pip install 'jax2tf[litert]')",
     "flatbuffers": "the extra `litert` (pip install 'jax2tf[litert]')",
-    "openvino": "the extra `consumers` (pip install 'jax2tf[consumers]')",
+    "openvino": "the extra `openvino` (pip install 'jax2tf[openvino]')",
     "tensorflowjs": "pip install --no-deps tensorflowjs, whose dependencies pin a TensorFlow",
     "safetensors": "the extra `checkpoints` (pip install 'jax2tf[checkpoints]')",
     "orbax.checkpoint": "the extra `checkpoints` (pip install 'jax2tf[checkpoints]')",
