@@ -18,6 +18,10 @@ class Pair(NamedTuple):
     right: object
 
 
+class Nothing(NamedTuple):
+    pass
+
+
 def attend(query, key, /, value=None, *rest, mask=None, **others):
     """All kinds of parameters; gives its arguments as they come."""
     return {"query": query, "key": key, "value": value, "rest": rest, "mask": mask, **others}
@@ -53,6 +57,19 @@ def shapes_of(specs, *args, **kwargs):
             {"value": {"w": "(b, 6)", "v": "(4, 6)"}},
         ),
         ([Pair("b, _", None), None], (Pair(X, X), X), {}, {"query": Pair("(b, 6)", "(4, 6)")}),
+        # A part without arrays, as optax.EmptyState is.
+        (
+            [Pair("b, _", Nothing()), None],
+            (Pair(X, Nothing()), X),
+            {},
+            {"query": Pair("(b, 6)", Nothing())},
+        ),
+        (
+            [None, {"of": {}, "x": "b, _"}],
+            (X, {"of": {}, "x": X}),
+            {},
+            {"key": {"of": {}, "x": "(b, 6)"}},
+        ),
         ({}, (X, X), {}, ["(4, 6)", "(4, 6)"]),
         # One spec is for all that comes by position.
         ("b, _", (X, X), {"mask": X}, ["(b, 6)", "(b, 6)", "(4, 6)"]),

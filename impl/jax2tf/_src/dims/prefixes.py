@@ -126,7 +126,7 @@ def _broadcast(prefix: PyTree, tree: PyTree, where: str) -> Iterator[Spec | None
         return
     specs, of_specs = _children(prefix)
     parts, of_parts = _children(tree)
-    if jax.tree_util.treedef_is_leaf(of_specs):
+    if jax.tree_util.all_leaves([prefix]):
         raise ValueError(
             f"{where}: polymorphic_shapes should hold None, texts such as 'b, _', or symbolic "
             f"shapes, got {prefix!r}"
@@ -147,7 +147,7 @@ def _children(node: PyTree) -> tuple[Sequence[tuple[PyTree, PyTree]], PyTree]:
 
 
 def _described(node: PyTree) -> str:
-    if jax.tree_util.treedef_is_leaf(jax.tree.structure(node)):
+    if jax.tree_util.all_leaves([node]):
         return "an array"
     if isinstance(node, Mapping):
         return f"a {type(node).__name__} with the keys {', '.join(map(repr, node)) or '(none)'}"
