@@ -6,6 +6,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -277,3 +278,16 @@ def test_a_quotient_by_a_number_is_rounded_as_in_jax(tmp_path, divisor):
     expected = np.asarray(jax.jit(lambda x: x / divisor)(x))
     np.testing.assert_array_equal(y, expected)
     np.testing.assert_array_equal(np.signbit(y[5:]), np.signbit(expected[5:]))
+
+
+@pytest.mark.parametrize(("dtype", "one"), [("int64", 2**33 + 7), ("float64", 0.1)])
+def test_an_input_has_the_dtype_of_its_spec(tmp_path, dtype, one):
+    """JAX sees 32 bits. Token ids are int64 for who feeds the file."""
+    x = np.array([one, -1], dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = jax2tf.export(lambda x: x * 3, None, f"b:{dtype}", tmp_path / "x.onnx", verify=[x])
+    assert result.signatures == {"serving_default": {"x": f"{dtype}[b]"}}
+    (y,) = onnxruntime.InferenceSession(result.path).run(None, {"x": x})
+    np.testing.assert_array_equal(y, jnp.asarray(x) * 3)
+    assert y.dtype.itemsize == 4

@@ -56,6 +56,7 @@ def graph_of(
     names: Sequence[str],
     known: Sequence[PyTree] = (),
     *,
+    given: Sequence[np.dtype] | None = None,
     folds: bool = True,
 ) -> Graph:
     """The graph of a trace.
@@ -66,14 +67,18 @@ def graph_of(
       names: the names of the arguments behind the known ones.
       known: the values of the first arguments, which become constants of the graph. They share the
         memory of the arrays.
+      given: the dtypes of the named arguments, if JAX sees others: int32 in the place of int64
+        without jax_enable_x64.
       folds: whether ops whose results are known become constants, which rules then see.
     """
     avals = trace.jaxpr.in_avals
     with make.making(conversion.name, folds=folds) as maker:
         every = [*(f"parameters/{i}" for i in range(len(known))), *names]
+        seen = [_dtype(aval) for aval in avals]
+        given = seen if given is None else [*seen[: len(known)], *given]
         args = [
-            Symbol(maker.argument(name, _dtype(aval), _sizes(aval)), maker)
-            for name, aval in zip(every, avals, strict=True)
+            Symbol(_argument(maker, name, aval, dtype), maker)
+            for name, aval, dtype in zip(every, avals, given, strict=True)
         ]
         try:
             results = conversion.lower(trace, args)
@@ -87,6 +92,16 @@ def graph_of(
         tensor.shape = _sizes(aval)
     _make_constant(graph, [_array(value) for value in known])
     return graph
+
+
+def _argument(maker: make.Maker, name: str, aval: Aval, dtype: np.dtype) -> Tensor:
+    """The tensor of an argument of this dtype, in the dtype that JAX sees."""
+    seen = _dtype(aval)
+    # No engine casts complex numbers.
+    if dtype == seen or np.issubdtype(dtype, np.complexfloating):
+        return maker.argument(name, seen, _sizes(aval))
+    tensor = maker.argument(name, dtype, _sizes(aval))
+    return make.make("Cast", [tensor], {"DstT": seen})[0]
 
 
 def _make_constant(graph: Graph, arrays: Sequence[np.ndarray]) -> None:
@@ -146,5 +161,5 @@ def described(path: KeyPath, value: PyTree, function: Function) -> PyTree:
         function.parameters.path(path),
         arguments.where(path, function),
         SymbolShape(tuple(_size(d) for d in value.shape) if is_spec else np.shape(value)),
-        value.dtype if is_spec else dtypes.jax_dtype(value),
+        jax.dtypes.canonicalize_dtype(value.dtype) if is_spec else dtypes.jax_dtype(value),
     )

@@ -61,8 +61,14 @@ class Traced:
     def program(self) -> Program:
         """The graph."""
         signature, trace = self._signature, self._trace
-        names = [spec.name for spec in signature.inputs]
-        graph = own_graphs.graph_of(self._conversion, trace, names, jax.tree.leaves(self._params))
+        inputs = signature.inputs
+        graph = own_graphs.graph_of(
+            self._conversion,
+            trace,
+            [spec.name for spec in inputs],
+            jax.tree.leaves(self._params),
+            given=[spec.dtype for spec in inputs],
+        )
         return Program(graph, signature.output_names(trace.results(graph.outputs)), {})
 
 
