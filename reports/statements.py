@@ -18,6 +18,7 @@ from pathlib import Path
 from harnesses.cell.names import CONSUMER_MODES, UNDER_MODES
 from harnesses.engine.consumers import NO_ARRAYS_OF
 from harnesses.harness import CALL_TF, Harness, all_harnesses
+from limitations import ledger, tolerances
 from reports import engine_rows, rendering
 from reports.consumers import ENGINE_NAMES, FAMILIES
 
@@ -88,6 +89,29 @@ def _called_functions() -> str:
     return f"{len({harness.primitive for harness in called})} TensorFlow functions"
 
 
+def _culprits() -> str:
+    """How many cells differ from JAX's result, and who is further from the exact one."""
+    kept = rendering.read_data("culprits")
+    cells, differing, off = kept["cells"], kept["differing"], kept["counts"]
+    return (
+        f"Of {cells:,} cells of the matrix, {differing:,} differ from JAX by more than one ULP. A "
+        f"third computation with more digits finds JAX wrong in {off['jax']} of these, jax2tf in "
+        f"{off['judged']}, both in {off['both']}, and neither by more than one ULP in "
+        f"{off['neither']}; of the others it knows no better."
+    )
+
+
+def _furthest() -> str:
+    """The largest differences of results that pass, which the ledger's tolerances are made of."""
+    (kept,) = tolerances.load(ledger.FOLDER)
+    furthest = []
+    for dtype in ("float32", "float64"):
+        seen = {name: ulps for (name, of), ulps in kept.ulps.items() if of == dtype}
+        name = max(seen, key=seen.__getitem__)
+        furthest.append(f"{seen[name] / tolerances.MARGIN:.0f} ULPs in {dtype} (`{name}`)")
+    return f"up to {_and(furthest)}"
+
+
 @functools.cache
 def _harnesses() -> list[Harness]:
     return all_harnesses(jax_version=None)
@@ -102,4 +126,6 @@ STATEMENTS: Mapping[str, Callable[[], str]] = {
     "cells_under": _cells_under,
     "modes_under": _modes_under,
     "called_functions": _called_functions,
+    "culprits": _culprits,
+    "furthest": _furthest,
 }

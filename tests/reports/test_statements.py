@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import jax2tf
+import jax2tf.onnx
 from harnesses.cell.names import GRADIENT, GROUPS, SAVED_GRADIENT
 from harnesses.harness import CALL_TF, SUBSTRATES, all_harnesses
 from limitations.ledger import FOLDER, KINDS
@@ -79,6 +80,27 @@ def test_graphs_for_core_ml_are_not_those_for_tensorflow():
 def test_the_reference_has_every_public_name():
     api = page("docs/api.md")
     assert [name for name in jax2tf.__all__ if name not in api] == []
+    of_others = [f"dtensor.{name}" for name in jax2tf.dtensor.__all__]
+    of_others += [
+        f"onnx.{name}" for name in dir(jax2tf.onnx) if name.startswith(("TARGET", "file"))
+    ]
+    assert len(of_others) > 8
+    for name in of_others:
+        folder, _, own = name.partition(".")
+        assert re.search(rf"\bjax2tf\.(_src\.)?([a-z]+\.)?{folder}\.([a-z_]+\.)?{own}\b", api), name
+
+
+def test_the_reference_has_every_command():
+    functions = re.search(r"for function in \((.*?)\):", page("impl/jax2tf/__main__.py"))[1]
+    shown = re.findall(r"^\| `python -m jax2tf (\w+)", page("docs/api.md"), re.MULTILINE)
+    assert {name.rstrip("_") for name in functions.split(", ")} == set(shown)
+
+
+def test_the_page_of_errors_has_every_exception():
+    headings = re.findall(r"^## (\w+)$", page("docs/guides/errors.md"), re.MULTILINE)
+    exceptions = [name for name in jax2tf.__all__ if name.endswith("Error")]
+    assert len(exceptions) > 8
+    assert [name for name in exceptions if name not in headings] == []
 
 
 def test_a_gradient_has_as_many_ways_as_the_page_says():
