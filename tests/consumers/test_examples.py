@@ -15,11 +15,13 @@ import threading
 import jax
 import numpy as np
 import pytest
+from ai_edge_litert.interpreter import Interpreter
 
 from tests.test_examples import check_tour
 
 ROOT = pathlib.Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/guides/engines.md").read_text()
+FILES_OF_DIGITS = ("digits.tflite", "digits_int8.tflite")
 
 
 def blocks(language):
@@ -73,6 +75,28 @@ def test_speech_front_end(tmp_path):
     difference, bands = program("speech_front_end").main(str(tmp_path))
     assert difference < 5e-3
     assert bands == sorted(set(bands))
+
+
+def test_digits_on_phone(tmp_path):
+    """The app reads what JAX reads; the guide shows what came, and the file is as it says."""
+    guide = (ROOT / "docs/guides/phone.md").read_text()
+    shares = program("digits_on_phone").main(tmp_path)
+    shown = re.findall(r"^    (\S+): ([\d.]+)% of 360", guide, flags=re.MULTILINE)
+    assert [name for name, _ in shown] == list(shares) == ["JAX", *FILES_OF_DIGITS]
+    for name, percent in shown:
+        assert shares[name] == pytest.approx(float(percent) / 100, abs=0.015)
+        assert shares[name] == pytest.approx(shares["JAX"], abs=0.01)
+    for name in FILES_OF_DIGITS:
+        size = re.search(rf"`{name}` \| (\d+) kB", guide)[1]
+        assert (tmp_path / name).stat().st_size == pytest.approx(1000 * int(size), rel=0.1)
+        interpreter = Interpreter(str(tmp_path / name))
+        (into,), (out,) = interpreter.get_input_details(), interpreter.get_output_details()
+        assert interpreter.get_signature_list() == {
+            "serving_default": {"inputs": ["image"], "outputs": ["probabilities"]}
+        }
+        for name_of, array in (("image", into), ("probabilities", out)):
+            shape = ", ".join(map(str, array["shape"]))
+            assert f"`{name_of}`, {array['dtype'].__name__} [{shape}]" in guide
 
 
 def test_tour(tmp_path):
