@@ -42,6 +42,7 @@ def on_files(files, config):
     for path, address in _ADDRESSES.items():
         files.append(File.generated(config, address, abs_src_path=str(path)))
     files.append(File.generated(config, "supports.html", content=_supports_page()))
+    files.append(File.generated(config, "site.css", abs_src_path=str(ROOT / ".ci/site.css")))
     return files
 
 
