@@ -73,6 +73,103 @@ def test_files_for_engines(folder: pathlib.Path, tmp_path: pathlib.Path, suffix:
     assert result.path.endswith(suffix) if isinstance(result.path, str) else result.path.exists()
 
 
+W = np.random.RandomState(1).normal(size=(3, 3)).astype(np.float32)
+X_SPEC = tf.TensorSpec([None, 3], name="x")
+
+
+class _Around(tf.Module):
+    """Modules in XLA's form inside control flow, gradients and calls of TensorFlow."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = tf.Variable(W)
+        self._sin = self._native(lambda w, x: jnp.sin(x @ w))
+        self._tanh = self._native(lambda w, x: jnp.tanh(x @ w))
+        cumsum = jax2tf.call_tf(lambda x: tf.cumsum(x, axis=1), call_tf_graph=True)
+        self._calls_tensorflow = jax2tf.convert(
+            lambda w, x: jnp.sin(cumsum(x @ w)), native_serialization=True
+        )
+
+    def _native(self, function: Any) -> Any:
+        shapes = [None, "b, 3"]
+        return jax2tf.convert(function, polymorphic_shapes=shapes, native_serialization=True)
+
+    def cond(self, x: tf.Tensor) -> tf.Tensor:
+        positive = tf.reduce_sum(x) > 0
+        return tf.cond(positive, lambda: self._sin(self.w, x), lambda: self._tanh(self.w, x) * 2)
+
+    def case(self, x: tf.Tensor) -> tf.Tensor:
+        branches = [lambda: self._sin(self.w, x), lambda: x, lambda: self._tanh(self.w, x)]
+        return tf.switch_case(tf.cast(x[0, 0], tf.int32) + 7, branches)
+
+    def loop(self, x: tf.Tensor) -> tf.Tensor:
+        def step(i: tf.Tensor, y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            return i + 1, self._tanh(self.w, y) + x[: tf.shape(y)[0]]
+
+        shapes = [tf.TensorShape([]), tf.TensorShape([None, 3])]
+        return tf.while_loop(lambda i, y: i < 3, step, [0, x], shape_invariants=shapes)[1]
+
+    def sizes(self, x: tf.Tensor) -> tf.Tensor:
+        """TensorFlow reads the sizes of tensors as shapes."""
+        n = tf.shape(x)[0]
+        y = self._sin(self.w, tf.reshape(tf.reshape(x, [-1]), [n, 3]))
+        return tf.tile(tf.reduce_mean(y, axis=1, keepdims=True), [1, 3]) + tf.cast(n, tf.float32)
+
+    def gradient(self, x: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = tf.reduce_sum(self._tanh(self.w, x) ** 2)
+        return tape.gradient(loss, x)
+
+    def rows(self, x: tf.Tensor) -> tf.Tensor:
+        """A gather reads the variable with indices of 64 bits."""
+        return self._sin(self.w, tf.gather(self.w, tf.argmax(x, 1)))
+
+    def static(self, x: tf.Tensor) -> tf.Tensor:
+        return self._calls_tensorflow(self.w, tf.ensure_shape(x[:4], [4, 3]))
+
+    def train(self, x: tf.Tensor) -> tf.Tensor:
+        self.w.assign_add(tf.ones_like(self.w))
+        return self._sin(self.w, x)
+
+    def strings(self, x: tf.Tensor) -> tf.Tensor:
+        return tf.strings.as_string(self._sin(self.w, x))
+
+
+AROUND = ("cond", "case", "loop", "sizes", "gradient", "rows", "static")
+
+
+@pytest.fixture(scope="module")
+def around(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
+    """What jax2tf.load and what TensorFlow make of one SavedModel."""
+    module = _Around()
+    module.functions = {
+        name: tf.function(getattr(module, name), [X_SPEC], autograph=False)
+        for name in (*AROUND, "train", "strings")
+    }
+    path = str(tmp_path_factory.mktemp("saved") / "around")
+    tf.saved_model.save(module, path, signatures=module.functions)
+    return jax2tf.load(path), tf.saved_model.load(path).signatures
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_tensorflow_around_modules(around: tuple[Any, Any], name: str):
+    loaded, signatures = around
+    for x in (X, -X):
+        (got,) = loaded[name](x=x).values()
+        (want,) = signatures[name](x=tf.constant(x)).values()
+        np.testing.assert_allclose(got, want.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_signatures_that_are_no_functions_of_arrays(around: tuple[Any, Any]):
+    loaded, _ = around
+    assert set(loaded) == set(AROUND)
+    with pytest.raises(jax2tf.LoadError, match=r"'train' changes a variable.*AssignAddVariableOp"):
+        loaded["train"]
+    with pytest.raises(jax2tf.LoadError, match=r"'strings' returns .* of type string"):
+        loaded["strings"]
+
+
 def test_signatures_of_strings_are_refused(tmp_path: pathlib.Path):
     module = tf.Module()
     spec = [tf.TensorSpec([None], tf.string)]

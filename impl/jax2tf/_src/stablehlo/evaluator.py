@@ -165,10 +165,18 @@ class Step:
 
 
 class Evaluator:
-    """Evaluates the functions of one program."""
+    """Evaluates the functions of one program.
 
-    def __init__(self, program: Program) -> None:
+    Attributes:
+      program: the program.
+      outside: the functions that its custom calls of TensorFlow name by index.
+    """
+
+    def __init__(
+        self, program: Program, outside: Sequence[Callable[..., Sequence[Value]]] = ()
+    ) -> None:
         self.program = program
+        self.outside = outside
         self._computes_shapes = _functions_that_compute_shapes(program)
         self._used = {
             number for function in program.functions.values() for number in _used(function.body)

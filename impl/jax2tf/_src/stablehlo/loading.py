@@ -23,15 +23,21 @@ class Loaded(Mapping[str, LoadedFunction]):
     A file with one function, as jax.export and .mlir files are, is also that function:
     `load(path)(x)`.
 
+    A signature that is no function of arrays (it takes strings, or changes a variable) is not among
+    them; `loaded[name]` raises a LoadError that says why.
+
     Attributes:
       origin: the path, or a description of the bytes.
     """
 
-    def __init__(self, functions: Mapping[str, LoadedFunction], origin: str) -> None:
-        self._functions = dict(functions)
+    def __init__(self, found: Mapping[str, LoadedFunction | LoadError], origin: str) -> None:
+        self._functions = {k: v for k, v in found.items() if isinstance(v, LoadedFunction)}
+        self._refusals = {k: v for k, v in found.items() if isinstance(v, LoadError)}
         self.origin = origin
 
     def __getitem__(self, name: str) -> LoadedFunction:
+        if name in self._refusals:
+            raise self._refusals[name]
         if name not in self._functions:
             names = ", ".join(map(repr, self._functions))
             raise KeyError(f"jax2tf.load: {self.origin} has no function {name!r}; it has {names}")

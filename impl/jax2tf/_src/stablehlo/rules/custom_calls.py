@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from jax2tf._src.stablehlo import registry
-from jax2tf._src.stablehlo.evaluator import Step, takes_sizes
+from jax2tf._src.stablehlo.evaluator import TOKEN, Step, takes_sizes
 from jax2tf._src.stablehlo.known import as_sizes, is_known
 from jax2tf._src.stablehlo.registry import reads, reads_custom_call
 from jax2tf._src.util.typing import HloValue as Array
@@ -52,6 +52,20 @@ def _placement(
 ) -> PyTree:
     """Where an array lies does not change it on one device."""
     return list(operands)
+
+
+@reads_custom_call("tf.call_tf_function")
+def _call_tf_function(step: Step, *operands: PyTree) -> list[PyTree]:
+    """A function of TensorFlow that the XlaCallModule op of the module names."""
+    config = step.op.attributes.get("tf.backend_config", {})
+    outside, index = step.evaluator.outside, config.get("called_index", -1)
+    if not 0 <= index < len(outside):
+        raise step.refused(
+            "it calls a function of TensorFlow, which the file does not hold",
+            "read the SavedModel with the XlaCallModule op that holds the module",
+        )
+    results = list(outside[index](*(x for x in operands if x is not TOKEN)))
+    return [TOKEN, *results] if config.get("has_token_input_output") else results
 
 
 @reads_custom_call("shape_assertion")
