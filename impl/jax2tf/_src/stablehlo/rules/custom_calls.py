@@ -34,8 +34,9 @@ def _custom_call(
             "write the model without the library that made it, or for the platform 'cpu'",
         )
     config = step.op.attributes.get("mhlo.backend_config", attributes.get("backend_config", {}))
+    of_mhlo = step.op.attributes.get("mhlo.attributes", {})  # of an op of MHLO, by JAX before 0.10
     own = {k: v for k, v in attributes.items() if k not in _HOW_IT_IS_CALLED}
-    given = {**(config if isinstance(config, Mapping) else {}), **own}
+    given = {**(config if isinstance(config, Mapping) else {}), **of_mhlo, **own}
     shapes = np.asarray(attributes.get("indices_of_shape_operands", ()))  # of open results
     operands = tuple(x for i, x in enumerate(operands) if i not in shapes)
     return step.apply(rule, operands, given)
