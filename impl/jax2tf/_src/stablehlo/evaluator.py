@@ -13,9 +13,10 @@ import jax
 import numpy as np
 
 from jax2tf._src.stablehlo import registry
+from jax2tf._src.stablehlo.broadcasts import used_in, without_broadcasts
 from jax2tf._src.stablehlo.errors import refused
 from jax2tf._src.stablehlo.known import Sizes, as_sizes, fold, fold_call, is_known
-from jax2tf._src.stablehlo.program import Op, Program, Region, TensorType, TokenType, ops_of
+from jax2tf._src.stablehlo.program import Op, Program, Region, TensorType, TokenType, needed, ops_of
 from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import Dim as Size
 from jax2tf._src.util.typing import HloValue as Value
@@ -23,8 +24,8 @@ from jax2tf._src.util.typing import PyTree
 
 TOKEN = object()
 _FUNCTIONS_KEPT = 512
-# Functions that JAX 0.12 writes for primitives, by name.
-_WRITTEN_AS_FUNCTIONS = {"lgamma_impl": jax.lax.lgamma}
+# Functions of JAX whose derivatives are not those of their ops, by the name that JAX writes.
+_WRITTEN_AS_FUNCTIONS = {"lgamma_impl": jax.lax.lgamma, "relu": jax.nn.relu}
 _SAMPLES = (0.25, 3.5, -1.5, 40.0, -0.3, 1e-3, 0.0, float("inf"), float("nan"))
 
 
@@ -87,13 +88,15 @@ def _functions_that_compute_shapes(program: Program) -> set[str]:
     return found
 
 
-def _used(region: Region) -> Iterator[int]:
-    """The values that a region or an inner one reads or returns."""
-    yield from region.results
+def _slices_of_one(region: Region) -> Iterator[tuple[Op, ...]]:
+    """The slices of each value that a region slices, and those of inner regions."""
+    by_value: dict[int, list[Op]] = {}
     for op in region.ops:
-        yield from op.operands
+        if op.name in ("stablehlo.slice", "stablehlo.real_dynamic_slice"):
+            by_value.setdefault(op.operands[0], []).append(op)
         for inner in op.regions:
-            yield from _used(inner)
+            yield from _slices_of_one(inner)
+    yield from map(tuple, by_value.values())
 
 
 def _computes_shapes(op: Op) -> bool:
@@ -112,7 +115,7 @@ class Step:
 
     op: Op
     evaluator: Evaluator
-    environment: Mapping[int, Value]
+    environment: dict[int, Value]
 
     @property
     def result(self) -> TensorType:
@@ -128,11 +131,41 @@ class Step:
         """The op that makes an operand; None for an argument."""
         return self.evaluator.program.definitions.get(self.op.operands[operand])
 
+    def chain(self, operand: int, *names: str) -> list[Op] | None:
+        """The ops of these names of which one reads the other, the first of which makes an
+        operand; None if others make it. Each op but the last may have other operands.
+        """
+        found: list[Op] = []
+        numbers: Sequence[int] = self.op.operands[operand : operand + 1]
+        for name in names:
+            made_by = map(self.evaluator.program.definitions.get, numbers)
+            ops = [op for op in made_by if op is not None and op.name == f"stablehlo.{name}"]
+            if len(ops) != 1 or not self.environment.keys() >= set(ops[0].operands):
+                return None
+            found += ops
+            numbers = ops[0].operands
+        return found
+
     def region(self, index: int) -> Callable[..., list[Value]]:
         """A region as a function of arrays: `region(*arguments) -> results`."""
         region = self.op.regions[index]
         captured = {number: self.environment[number] for number in region.captures}
         return lambda *arguments: self.evaluator.run(region, arguments, captured)
+
+    def known(self, number: int) -> Value:
+        """A value that is known, computed now if its op comes later; None for another."""
+        value = self.environment.get(number)
+        op = self.evaluator.program.definitions.get(number)
+        if value is not None or op is None:
+            return value
+        if op.name == "stablehlo.constant":
+            return op.attributes["value"]
+        operands = [self.known(operand) for operand in op.operands]
+        return fold(op, operands) if all(map(is_known, operands)) else None
+
+    def give(self, op: Op, value: Value) -> None:
+        """Gives the result of an op that comes later, which is then not evaluated."""
+        self.environment[op.results[0]] = value
 
     def call(self, name: str, *operands: Value) -> list[Value]:
         """The results of a function of the module."""
@@ -170,16 +203,23 @@ class Evaluator:
     Attributes:
       program: the program.
       outside: the functions that its custom calls of TensorFlow name by index.
+      slices: the slices of one value in a region, by the result of each.
     """
 
     def __init__(
         self, program: Program, outside: Sequence[Callable[..., Sequence[Value]]] = ()
     ) -> None:
-        self.program = program
+        self.program = program = without_broadcasts(program)
         self.outside = outside
+        self.slices = {
+            op.results[0]: slices
+            for function in program.functions.values()
+            for slices in _slices_of_one(function.body)
+            for op in slices
+        }
         self._computes_shapes = _functions_that_compute_shapes(program)
         self._used = {
-            number for function in program.functions.values() for number in _used(function.body)
+            number for function in program.functions.values() for number in used_in(function.body)
         }
         self._compiled: Lru[Callable[..., list[Value]]] = Lru(_FUNCTIONS_KEPT)
         self._of_jax: Lru[bool] = Lru(_FUNCTIONS_KEPT)
@@ -256,15 +296,29 @@ class Evaluator:
     ) -> list[Value]:
         """The values that a region returns."""
         environment = {**captured, **dict(zip(region.arguments, arguments, strict=True))}
-        for op in region.ops:
-            operands = tuple(environment[number] for number in op.operands)
-            results = self._results(op, operands, environment)
-            environment.update(zip(op.results, results, strict=True))
+        self._evaluate(region.ops, environment)
         return [environment[number] for number in region.results]
 
-    def _results(
-        self, op: Op, operands: tuple[Value, ...], environment: Mapping[int, Value]
+    def values(
+        self, region: Region, known: Mapping[int, Value], wanted: Sequence[int]
     ) -> list[Value]:
+        """Some values of a region, of which others are known; only the ops that these need run."""
+        environment = dict(known)
+        self._evaluate(needed(region, environment.keys(), wanted), environment)
+        return [environment[number] for number in wanted]
+
+    def _evaluate(self, ops: Sequence[Op], environment: dict[int, Value]) -> None:
+        for op in ops:
+            if op.results and op.results[0] in environment:
+                continue
+            operands = tuple(environment[number] for number in op.operands)
+            results = self.results(op, operands, environment)
+            environment.update(zip(op.results, results, strict=True))
+
+    def results(
+        self, op: Op, operands: tuple[Value, ...], environment: dict[int, Value]
+    ) -> list[Value]:
+        """The results of one op."""
         folded = fold(op, operands)
         if folded is not None:
             return [folded]

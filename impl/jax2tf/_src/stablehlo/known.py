@@ -41,6 +41,8 @@ class Sizes:
         """The sizes as a traced array."""
         dtype = jax.dtypes.canonicalize_dtype(self.dtype)
         flat = [jnp.asarray(size).astype(dtype) for size in self.values.reshape(-1)]
+        if not self.shape:
+            return flat[0]
         return jnp.stack(flat).reshape(self.shape) if flat else jnp.zeros(self.shape, dtype)
 
 
@@ -114,12 +116,15 @@ def _fold_truth(op: Op, operands: Sequence[PyTree]) -> PyTree:
         combine = np.bitwise_or if decides else np.bitwise_and
         return np.asarray(combine(*operands)) if known else None
     plain = [x for x in operands if isinstance(x, np.ndarray) and is_known(x)]
-    if any((x == decides).all() for x in plain):
-        return np.full(plain[0].shape, decides)
     if len(plain) == 2:
         return np.asarray((np.logical_or if decides else np.logical_and)(*plain))
+    if not result.is_static:
+        return None
+    if any((x == decides).all() for x in plain):
+        return np.full(_plain_shape(result), decides)
     others = [x for x in operands if not any(x is known for known in plain)]
-    return others[0] if plain and (plain[0] != decides).all() else None
+    decided = plain and (plain[0] != decides).all() and tuple(others[0].shape) == result.shape
+    return others[0] if decided else None
 
 
 def _plain(size: Size) -> Size:

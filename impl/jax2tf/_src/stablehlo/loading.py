@@ -35,6 +35,10 @@ class Loaded(Mapping[str, LoadedFunction]):
         self._refusals = {k: v for k, v in found.items() if isinstance(v, LoadError)}
         self.origin = origin
 
+    # jax.jit keeps what it compiled by the function, and a mapping has no hash of its own.
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
     def __getitem__(self, name: str) -> LoadedFunction:
         if name in self._refusals:
             raise self._refusals[name]

@@ -7,7 +7,7 @@ at each trace, in any thread.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -118,3 +118,22 @@ def ops_of(region: Region) -> Iterator[Op]:
         yield op
         for inner in op.regions:
             yield from ops_of(inner)
+
+
+# Ops that have effects, or call what may have some.
+_MAY_HAVE_EFFECTS = ("func.call", "stablehlo.call", "stablehlo.custom_call", "stablehlo.composite")
+
+
+def needed(region: Region, known: Collection[int], wanted: Sequence[int]) -> list[Op]:
+    """The ops that some values of a region need, where others are known, and those with effects."""
+    missing = {number for number in wanted if number not in known}
+    ops = []
+    for op in reversed(region.ops):
+        if op.results and all(number in known for number in op.results):
+            continue
+        has_effects = bool(op.regions) or not op.results or op.name in _MAY_HAVE_EFFECTS
+        if has_effects or not missing.isdisjoint(op.results):
+            ops.append(op)
+            inner = (number for r in op.regions for number in r.captures)
+            missing.update(n for n in (*op.operands, *inner) if n not in known)
+    return ops[::-1]

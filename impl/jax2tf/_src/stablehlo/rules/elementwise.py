@@ -13,6 +13,7 @@ from jax2tf._src.stablehlo.evaluator import Step
 from jax2tf._src.stablehlo.registry import reads
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import HloValue as Array
+from jax2tf._src.util.typing import PyTree
 
 _lt_to_p, _le_to_p = named("lt_to", "le_to")
 
@@ -51,7 +52,6 @@ _ROUNDED: Mapping[str, Callable[..., Array]] = {
 _BINARY: Mapping[str, Callable[[Array, Array], Array]] = {
     "atan2": lax.atan2,
     "complex": lax.complex,
-    "divide": lax.div,
     "remainder": lax.rem,
     "shift_left": lax.shift_left,
     "shift_right_arithmetic": lax.shift_right_arithmetic,
@@ -67,7 +67,6 @@ _BINARY_OF_BOOLS = {
     "add": (lax.add, lax.bitwise_or),
     "maximum": (lax.max, lax.bitwise_or),
     "minimum": (lax.min, lax.bitwise_and),
-    "multiply": (lax.mul, lax.bitwise_and),
 }
 
 _COMPARISONS = {
@@ -116,6 +115,44 @@ for _name in _BINARY:
     _register_binary(_name, _BINARY[_name])
 for _name in _BINARY_OF_BOOLS:
     _register_binary_of_bools(_name, *_BINARY_OF_BOOLS[_name])
+
+
+@reads("stablehlo.divide")
+def _divide(step: Step, x: Array, y: Array) -> Array:
+    """JAX writes lax.logistic as 1 / (1 + exp(-x)), whose derivative is NaN for small x."""
+    of_logistic = step.chain(1, "add", "exponential", "negate")
+    if of_logistic is None or not jnp.issubdtype(x.dtype, jnp.floating):
+        return lax.div(x, y)
+    add, _, negate = of_logistic
+    ones = [step.environment.get(number) for number in (step.op.operands[0], *add.operands)]
+    if sum(_is_one(value) for value in ones) < 2 or not _is_one(ones[0]):
+        return lax.div(x, y)
+    return lax.logistic(step.environment[negate.operands[0]])
+
+
+def _is_one(value: PyTree) -> bool:
+    return isinstance(value, np.ndarray) and bool((value == 1).all())
+
+
+@reads("stablehlo.multiply")
+def _multiply(step: Step, x: Array, y: Array) -> Array:
+    """JAX writes a square and a cube as products. Its square of complex numbers is another."""
+    if x.dtype == np.bool_:
+        return lax.bitwise_and(x, y)
+    if jnp.issubdtype(x.dtype, jnp.complexfloating):
+        return lax.mul(x, y)
+    left, right = step.op.operands
+    if left == right:
+        return lax.square(x)
+    for place, other in ((0, right), (1, left)):
+        made_by = step.definition(place)
+        if (
+            made_by is not None
+            and made_by.name == step.op.name
+            and made_by.operands == (other,) * 2
+        ):
+            return lax.integer_pow(y if place == 0 else x, 3)
+    return lax.mul(x, y)
 
 
 @reads("stablehlo.power")

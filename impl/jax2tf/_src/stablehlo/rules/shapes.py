@@ -7,7 +7,7 @@ import numpy as np
 from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import TOKEN, Step, as_array, takes_sizes
-from jax2tf._src.stablehlo.known import is_known, of_sizes
+from jax2tf._src.stablehlo.known import of_sizes
 from jax2tf._src.stablehlo.registry import reads
 from jax2tf._src.util.typing import Dim as Size
 from jax2tf._src.util.typing import HloValue as Array
@@ -112,39 +112,15 @@ def _reverse(step: Step, x: Array, *, dimensions: tuple[int, ...]) -> Array:
     return lax.rev(x, dimensions)
 
 
-@reads("stablehlo.slice")
-def _slice(
-    step: Step,
-    x: Array,
-    *,
-    start_indices: tuple[int, ...],
-    limit_indices: tuple[int, ...],
-    strides: tuple[int, ...],
-) -> Array:
-    return lax.slice(x, start_indices, limit_indices, strides)
-
-
-@reads("stablehlo.real_dynamic_slice")
-@takes_sizes
-def _real_dynamic_slice(step: Step, x: Array, start: Array, limit: Array, strides: Array) -> Array:
-    x = as_array(x)
-    if is_known(start):
-        bounds = (step.sizes(bound, "slice") for bound in (start, limit, strides))
-        return lax.slice(x, *bounds)
-    if any(stride != 1 for stride in step.sizes(strides, "slice")):
-        raise step.refused("its start is computed and its strides are not 1", "slice twice")
-    sizes = tuple(n if k is None else k for n, k in zip(x.shape, step.result.shape, strict=True))
-    return lax.dynamic_slice(x, [start[i] for i in range(x.ndim)], sizes)
-
-
 @reads("stablehlo.dynamic_slice")
 def _dynamic_slice(step: Step, x: Array, *starts: Array, slice_sizes: tuple[int, ...]) -> Array:
-    return lax.dynamic_slice(x, starts, slice_sizes)
+    """Not lax.dynamic_slice, which counts a negative start from the end."""
+    return lax.dynamic_slice_p.bind(x, *starts, slice_sizes=slice_sizes)
 
 
 @reads("stablehlo.dynamic_update_slice")
 def _dynamic_update_slice(step: Step, x: Array, update: Array, *starts: Array) -> Array:
-    return lax.dynamic_update_slice(x, update, starts)
+    return lax.dynamic_update_slice_p.bind(x, update, *starts)
 
 
 @reads("stablehlo.pad")
