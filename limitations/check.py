@@ -17,7 +17,14 @@ from jax.extend.core import primitives as jax_primitives
 
 from harnesses.cell import outcomes
 from harnesses.cell.cells import Cell, direction_of, mesh_modes_of, modes_of
-from harnesses.cell.names import CONSUMER_MODES, GRADIENT_MODES, JAX_SIDE, POLY, UNDER_MODES
+from harnesses.cell.names import (
+    CONSUMER_MODES,
+    GRADIENT_MODES,
+    JAX_SIDE,
+    POLY,
+    STABLEHLO,
+    UNDER_MODES,
+)
 from harnesses.cell.outcomes import INAPPLICABLE
 from harnesses.cell.rows import VERSIONS, Row, row_of
 from harnesses.harness import CONVERT, Harness, public_names
@@ -27,7 +34,7 @@ from limitations.tolerances import Tolerances
 Key = tuple[str, str, str, str]
 
 # Modes in which a whole database can be run, and no run has to.
-_ON_REQUEST = {CONVERT: (*GRADIENT_MODES, POLY, *UNDER_MODES, *CONSUMER_MODES)}
+_ON_REQUEST = {CONVERT: (*GRADIENT_MODES, POLY, STABLEHLO, *UNDER_MODES, *CONSUMER_MODES)}
 
 # Kinds of findings that are about one cell.
 CELL_KINDS = frozenset({"undeclared", "otherwise", "conflict", "further"})

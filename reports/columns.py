@@ -2,6 +2,7 @@
 
     gradients.md            their vjp, by TensorFlow's tape
     shape_polymorphism.md   their vmap, converted with a polymorphic batch
+    stablehlo.md            they themselves, exported by jax.export and loaded
     transformations.md      they under jit, vmap, jvp, vjp, jacobian, remat, scan and cond
     meshes.md               programs of meshes, on the devices of one and as modules for one
     no_xla_limitations.md   they themselves, without XLA ops
@@ -29,6 +30,7 @@ from harnesses.cell.names import (
     MODE_NAMES,
     POLY,
     SAVED_GRADIENT,
+    STABLEHLO,
     UNDER,
     UNDER_MODES,
 )
@@ -107,9 +109,10 @@ class Column:
 
 GRADIENTS = Column("gradients", (*GRADIENT_MODES, SAVED_GRADIENT), (GRADIENT,))
 SHAPE_POLYMORPHISM = Column("shape_polymorphism", (POLY,))
+LOADED = Column("stablehlo", (STABLEHLO,))
 TRANSFORMATIONS = Column("transformations", UNDER_MODES, (UNDER,))
 MESHES = Column("meshes", MESH_MODES, family=MESH_FAMILY)
-COLUMNS = (GRADIENTS, SHAPE_POLYMORPHISM, TRANSFORMATIONS, MESHES)
+COLUMNS = (GRADIENTS, SHAPE_POLYMORPHISM, LOADED, TRANSFORMATIONS, MESHES)
 # A column of the matrix itself: its table is made of limitations of the matrix.
 WITHOUT_XLA = Column("no_xla_limitations", MODE_NAMES, lowerings=("no_xla",))
 PROVED = (*COLUMNS, WITHOUT_XLA)

@@ -5,6 +5,7 @@
 - no_xla_limitations.md: what of that holds without XLA ops.
 - gradients.md: the same for derivatives.
 - shape_polymorphism.md: the same for batches of unknown size.
+- stablehlo.md: the same for files of jax.export that are loaded.
 - meshes.md: the same for programs of meshes, on the devices of one and as modules for one.
 - consumers.md: what the engines that read TensorFlow graphs make of it.
 - ops.md: which of TensorFlow's ops these engines take.

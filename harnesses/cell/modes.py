@@ -17,6 +17,7 @@ _CONVERT, _CALL_TF, _SUBSTRATES = "convert", "call_tf", "substrates"
 # Groups of modes.
 PLAIN = "plain"  # what a run takes unless it asks for others
 GRADIENT, SAVED_GRADIENT, POLY, UNDER = "gradient", "gradient_saved", "poly", "under"
+STABLEHLO = "stablehlo"
 ENGINE, MESH = "engine", "mesh"
 SIDE = "side"  # of cells that have one lowering and one mode, which have the same name
 
@@ -65,6 +66,10 @@ _ALL = (
     # The round trip is slow: a run has to name it.
     Mode("gradient_saved", SAVED_GRADIENT, _GRADIENTS, "the vjp of a restored SavedModel"),
     Mode("poly", POLY, "transformed:PolyJudge", "one graph for batches of 1, 2 and 7"),
+    Mode(
+        *("stablehlo", STABLEHLO, "stablehlo:StableHloJudge"),
+        "as a file of jax.export that is loaded, and what is converted of that",
+    ),
     Mode("under_jit", UNDER, _UNDER, "called through jax.jit"),
     Mode("under_vmap", UNDER, _UNDER, "its vmap along the first axis"),
     Mode("under_in_axes", UNDER, _UNDER, "its vmap along the last axis"),

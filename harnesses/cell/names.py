@@ -25,6 +25,8 @@ MODE_NAMES = modes.names_of(modes.PLAIN)
 GRADIENT, SAVED_GRADIENT = modes.GRADIENT, modes.SAVED_GRADIENT
 GRADIENT_MODES = modes.names_of(GRADIENT)
 POLY = modes.POLY
+# Files of jax.export, loaded; see `harnesses.engine.stablehlo`.
+STABLEHLO = modes.STABLEHLO
 UNDER = modes.UNDER
 UNDER_MODES = modes.names_of(UNDER)
 TRANSFORMED_MODES = (*GRADIENT_MODES, SAVED_GRADIENT, POLY, *UNDER_MODES)
@@ -37,7 +39,7 @@ CONSUMER_MODES = modes.names_of(modes.ENGINE)
 DTENSOR, PARTITIONED_NATIVE = MESH_MODES = modes.names_of(modes.MESH)
 MESH_LOWERINGS = {name: modes.MODES["convert", name].lowering or "" for name in MESH_MODES}
 MESH_FAMILY = "sharding"
-ASKED_MODES = TRANSFORMED_MODES + CONSUMER_MODES + MESH_MODES
+ASKED_MODES = (*TRANSFORMED_MODES, STABLEHLO, *CONSUMER_MODES, *MESH_MODES)
 # How JAX runs a TensorFlow function; all but the first inside jax.jit. Such a cell has the lowering
 # "call_tf".
 CALL_TF_MODES = modes.names_of(modes.PLAIN, direction="call_tf")

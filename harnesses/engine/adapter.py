@@ -70,6 +70,18 @@ class Adapter:
         """The function that runs on DTensor's devices: `convert` of the module's part `dtensor`."""
         return self._imported().dtensor.convert(fun, mesh, **options)
 
+    def load(self, blob: bytes) -> Callable[..., Any]:
+        """The JAX function that the implementation makes of a file of jax.export.
+
+        Raises:
+          ImplementationError: the implementation has no such function.
+        """
+        load = getattr(self._imported(), "load", None)
+        if load is None:
+            raise ImplementationError(f"{self.name} reads no StableHLO: it has no function load")
+        loaded: Callable[..., Any] = load(blob)
+        return loaded
+
     def call_tf(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         """The JAX function that the implementation makes of a TensorFlow function."""
         return self._imported().call_tf(fun)

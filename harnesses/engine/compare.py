@@ -31,6 +31,11 @@ class Comparison:
     problem: str | None
 
 
+def severity(comparison: Comparison) -> tuple[bool, float]:
+    """The order of comparisons: the worse one is larger."""
+    return comparison.problem is not None, comparison.ulps or 0.0
+
+
 def compare(harness: Harness, args: tuple, expected: Any, actual: Any) -> Comparison:
     """Compares `actual`, a pytree of NumPy arrays, with `expected`, JAX's own result."""
     should: Any = jax.tree.structure(expected)

@@ -22,7 +22,7 @@ import tensorflow as tf
 from harnesses.cell.cells import Cell
 from harnesses.cell.names import GRADIENT, GRADIENT_MODES, SAVED_GRADIENT
 from harnesses.engine import derivatives, modes
-from harnesses.engine.compare import Comparison, compare
+from harnesses.engine.compare import Comparison, compare, severity
 from harnesses.engine.judge import Inapplicable, Judge, phase
 from harnesses.engine.vjps import GRADIENT_ULPS, Vjp, vjp_of
 from harnesses.harness import Harness
@@ -121,7 +121,7 @@ class PolyJudge(Judge):
             _compare_examples(cell.harness, *batch)
             for batch in zip(args, expected, actual, strict=True)
         ]
-        return max(comparisons, key=_severity)
+        return max(comparisons, key=severity)
 
 
 # --- Batches ---------------------------------------------------------------------------------
@@ -142,12 +142,8 @@ def _compare_examples(harness: Harness, args: tuple, expected: Any, actual: Any)
     size = jax.tree.leaves(args)[0].shape[0]
     trees = (args, expected, actual)
     examples = [jax.tree.map(lambda leaf, i=i: leaf[i], trees) for i in range(size)]
-    return max((compare(harness, *example) for example in examples), key=_severity)
+    return max((compare(harness, *example) for example in examples), key=severity)
 
 
 def _spec(leaf: np.ndarray) -> tuple:
     return leaf.shape, leaf.dtype
-
-
-def _severity(comparison: Comparison) -> tuple[bool, float]:
-    return comparison.problem is not None, comparison.ulps or 0.0
