@@ -224,3 +224,74 @@ def test_64_bits_need_them():
 def test_every_rule_has_a_name_of_its_dialect():
     assert rules
     assert {name.partition(".")[0] for name in registry.OPS} == {"stablehlo", "chlo", "func", "sdy"}
+
+
+def test_a_vjp_of_the_file_is_the_gradient():
+    """A rounding whose gradient passes straight through has the gradient zero by its ops."""
+
+    @jax.custom_vjp
+    def rounded(x: Any) -> Any:
+        return jnp.round(x)
+
+    rounded.defvjp(lambda x: (jnp.round(x), None), lambda _, cotangent: (cotangent * 3,))
+    function = jax.jit(lambda x, n: {"n": n + 1, "y": rounded(x) * n})
+    exported = export.export(function)(X, np.int32(2))
+    for order, want in ((0, 0.0), (1, 6.0)):
+        loaded = jax2tf.load(bytes(exported.serialize(vjp_order=order)))
+        got = jax.grad(lambda x, loaded=loaded: loaded(x, np.int32(2))["y"].sum())(X)
+        np.testing.assert_array_equal(got, np.full_like(X, want))
+    of_integers = np.zeros((), jax.dtypes.float0)
+    got, _ = jax2tf.load(exported.vjp())(X, np.int32(2), of_integers, X)
+    np.testing.assert_array_equal(got, X * 6)
+
+
+_TANH = export.export(jax.jit(jnp.tanh))(X)
+_MAIN = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {{ {} return %0 : tensor<4xf32> }}"
+_CALLED = "%0 = {} : (tensor<4xf32>) -> tensor<4xf32>\n"
+BAD: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "is no file of jax.export, no StableHLO bytecode and no text"),
+    "cut": (bytes(_TANH.serialize())[:-20], "is no file of jax.export"),
+    "cut module": (
+        _TANH.mlir_module_serialized[:200],
+        r"was written by StableHLO_v1.* reads versions up to 1",
+    ),
+    "cut text": (_TANH.mlir_module().encode()[:300], "Unable to parse module"),
+    "newer": (b"vhlo.func_v9 @main() -> () {}", "'vhlo.func_v9' is unknown.*newer jaxlib"),
+    "dialect": (
+        _MAIN.format(_CALLED.format('"tosa.tanh"(%a)')).encode(),
+        "unregistered dialect",
+    ),
+    "op": (
+        _MAIN.format("%0 = math.tanh %a : tensor<4xf32>").encode(),
+        r"the op math.tanh: it has no counterpart.*It stands at -:1\. What to do",
+    ),
+    "custom call": (
+        _MAIN.format(_CALLED.format("stablehlo.custom_call @mine(%a)")).encode(),
+        "stablehlo.custom_call @mine: JAX has no function for this target. It stands at -:1",
+    ),
+    "no body": (
+        (
+            _MAIN.format(_CALLED.format("call @f(%a)"))
+            + "\nfunc.func private @f(tensor<4xf32>) -> tensor<4xf32>"
+        ).encode(),
+        "the function f: it has no body",
+    ),
+    "unranked": (
+        b"func.func @main(%a: tensor<*xf32>) -> tensor<*xf32> { return %a : tensor<*xf32> }",
+        "the function main: the type .* is no tensor of a known rank. What to do",
+    ),
+    "another platform": (
+        bytes(
+            export.export(jax.jit(jnp.linalg.cholesky), platforms=["cuda"])(X[:, :4]).serialize()
+        ),
+        "@cusolver_potrf_ffi: JAX has no function for this target.*platform 'cpu'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_error(name: str):
+    data, words = BAD[name]
+    x = X[:, :4] if name == "another platform" else np.ones(4, np.float32)
+    with pytest.raises(jax2tf.LoadError, match=words):
+        jax2tf.load(data)(x)

@@ -15,6 +15,7 @@ from jax2tf._src.stablehlo import reading
 from jax2tf._src.stablehlo import rules as _rules  # registers the rules
 from jax2tf._src.stablehlo.evaluator import TOKEN, Evaluator, as_array
 from jax2tf._src.stablehlo.program import Program, TensorType, TokenType
+from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import PyTree
 
 assert _rules
@@ -61,7 +62,7 @@ class LoadedFunction:
 
     def _evaluator(self, flat: Flat) -> Callable[..., list[PyTree]]:
         def evaluate(params: Mapping[str, PyTree], *leaves: PyTree) -> list[PyTree]:
-            return [jnp.asarray(as_array(x)) for x in flat(params, leaves)]
+            return [x if _is_float0(x) else jnp.asarray(as_array(x)) for x in flat(params, leaves)]
 
         evaluate.__name__ = evaluate.__qualname__ = self.name
         return evaluate
@@ -128,15 +129,10 @@ def of_exported(exported: export.Exported, origin: str) -> LoadedFunction:
             f"jax2tf.load: {origin} is a program for {exported.nr_devices} devices. What to do: "
             "export the function for one device: without a mesh, or with a mesh of one device."
         )
-    program = reading.program_of_artifact(exported.mlir_module_serialized, origin)
-    evaluator = Evaluator(program)
-    kept = exported.module_kept_var_idx
-    before = platform_operands(exported.platforms)
-    n_tokens = len(exported.ordered_effects)
+    evaluate = _evaluated(exported, origin)
 
     def flat(params: Mapping[str, PyTree], leaves: Sequence[PyTree]) -> Sequence[PyTree]:
-        operands = [*before, *[TOKEN] * n_tokens, *(leaves[i] for i in kept)]
-        return evaluator.main("main", operands)[n_tokens:]
+        return evaluate(*leaves)
 
     example = tree_util.tree_unflatten(exported.in_tree, range(len(exported.in_avals)))
     paths = [_path(path) for path, _ in tree_util.tree_flatten_with_path(example)[0]]
@@ -145,6 +141,49 @@ def of_exported(exported: export.Exported, origin: str) -> LoadedFunction:
         for path, aval in zip(paths, exported.in_avals, strict=True)
     ]
     return LoadedFunction(exported.fun_name, flat, arguments, exported.in_tree, exported.out_tree)
+
+
+def _evaluated(exported: export.Exported, origin: str) -> Callable[..., Sequence[PyTree]]:
+    """An exported function of flat arguments, with the vjp that the file may have."""
+    evaluator = Evaluator(reading.program_of_artifact(exported.mlir_module_serialized, origin))
+    kept = exported.module_kept_var_idx
+    before = platform_operands(exported.platforms)
+    n_tokens = len(exported.ordered_effects)
+
+    def evaluate(*leaves: PyTree) -> Sequence[PyTree]:
+        operands = [*before, *[TOKEN] * n_tokens, *(_without_float0(leaves[i]) for i in kept)]
+        results = evaluator.main("main", operands)[n_tokens:]
+        return tuple(map(_with_dtype, results, exported.out_avals))
+
+    if not exported.has_vjp() or n_tokens:
+        return evaluate
+    derivative: Lru[Callable[..., Sequence[PyTree]]] = Lru(1)
+
+    def backward(leaves: Sequence[PyTree], cotangents: Sequence[PyTree]) -> Sequence[PyTree]:
+        """Reads the vjp when it is asked for: an Exported in memory has one of any order."""
+        evaluated = derivative.value("vjp", lambda: _evaluated(exported.vjp(), f"vjp of {origin}"))
+        return tuple(evaluated(*leaves, *cotangents))
+
+    @jax.custom_vjp
+    def with_vjp(*leaves: PyTree) -> Sequence[PyTree]:
+        return evaluate(*leaves)
+
+    with_vjp.defvjp(lambda *leaves: (evaluate(*leaves), leaves), backward)
+    return with_vjp
+
+
+def _is_float0(value: PyTree) -> bool:
+    """Whether it has the dtype of cotangents of integers, for which a module has truth values."""
+    return bool(getattr(value, "dtype", None) == jax.dtypes.float0)
+
+
+def _without_float0(value: PyTree) -> PyTree:
+    return np.zeros(value.shape, bool) if _is_float0(value) else value
+
+
+def _with_dtype(value: PyTree, aval: PyTree) -> PyTree:
+    value = jnp.asarray(as_array(value))
+    return np.zeros(value.shape, jax.dtypes.float0) if _is_float0(aval) else value
 
 
 def platform_operands(platforms: Sequence[str]) -> list[PyTree]:

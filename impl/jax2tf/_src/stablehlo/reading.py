@@ -18,6 +18,8 @@ from jax2tf._src.stablehlo import attributes
 from jax2tf._src.stablehlo.program import Function, Op, Program, Region, TensorType, Type
 from jax2tf._src.util.typing import PyTree
 
+# Bytecode names its writer in its first bytes.
+_HEADER = 64
 _VHLO_TO_STABLEHLO = (
     "builtin.module(vhlo-to-version{{target={version}}},vhlo-legalize-to-stablehlo)"
 )
@@ -33,9 +35,9 @@ def program_of_artifact(artifact: bytes, origin: str) -> Program:
         try:
             module = stablehlo.deserialize_portable_artifact(context, artifact)
         except Exception as error:
-            raise _unreadable(origin, error) from error
+            raise _unreadable(origin, error, _writer_of(artifact)) from error
         if module is None:
-            raise _unreadable(origin, "the bytes are no module")
+            raise _unreadable(origin, "the bytes are no module", _writer_of(artifact))
         return _Reader().program(module)
 
 
@@ -62,13 +64,19 @@ def _to_stablehlo(module: ir.Module) -> None:
     passes.run(module.operation)
 
 
-def _unreadable(origin: str, error: object) -> LoadError:
+def _writer_of(artifact: bytes) -> str:
+    """What bytecode says about its writer, as in "It was written by StableHLO_v1.18.0." """
+    name = re.search(rb"StableHLO_v[\d.]+", artifact[:_HEADER])
+    return f" It was written by {name[0].decode()}." if name else ""
+
+
+def _unreadable(origin: str, error: object, writer: str = "") -> LoadError:
     reader = stablehlo.get_current_version()
     reason = str(error).strip().splitlines()[:3]
     return LoadError(
         f"jax2tf.load: {origin} is no StableHLO module that this jaxlib reads: "
-        f"{' '.join(reason)}. This jaxlib reads versions up to {reader}. What to do: install a "
-        "newer jaxlib if the file is of a newer version; otherwise write the file again."
+        f"{' '.join(reason)}.{writer} This jaxlib reads versions up to {reader}. What to do: "
+        "install a newer jaxlib if the file is of a newer version; otherwise write the file again."
     )
 
 
@@ -90,8 +98,21 @@ class _Reader:
     def _function(self, operation: PyTree) -> Function:
         name = ir.StringAttr(operation.attributes["sym_name"]).value
         kind = ir.FunctionType(ir.TypeAttr(operation.attributes["function_type"]).value)
-        types = tuple(attributes.type_of(result) for result in kind.results)
-        return Function(name, self._region(operation.regions[0]), types)
+        region = operation.regions[0]
+        if len(region.blocks) != 1:
+            what = "no body" if len(region.blocks) == 0 else "branches between blocks"
+            raise LoadError(
+                f"jax2tf.load: cannot read the function {name}: it has {what}. What to do: write "
+                "the model as one module of StableHLO."
+            )
+        try:
+            types = tuple(attributes.type_of(result) for result in kind.results)
+            return Function(name, self._region(region), types)
+        except LookupError as error:
+            raise LoadError(
+                f"jax2tf.load: cannot read the function {name}: {error.args[0]}. What to do: write "
+                "it with tensors of a known rank and of dtypes that JAX has."
+            ) from error
 
     def _region(self, region: PyTree) -> Region:
         block = region.blocks[0]
