@@ -12,6 +12,7 @@ from ai_edge_litert.interpreter import Interpreter
 from programs import PROGRAMS, assert_that_tensorflow_is_not_installed, normal
 
 import jax2tf
+from jax2tf._src.export.tflite import passes, registry
 
 
 def test_tensorflow_is_not_installed():
@@ -61,3 +62,20 @@ def test_what_no_file_can_hold_is_refused(tmp_path):
     with pytest.raises(jax2tf.ConversionError, match=r"pure_callback.*cannot call Python"):
         jax2tf.export(function, None, "3", tmp_path / "m.tflite")
     assert not (tmp_path / "m.tflite").exists()
+
+
+def test_a_mistake_of_a_pass_is_ours(tmp_path, monkeypatch):
+    def fail(graph):
+        raise KeyError("a pass")
+
+    monkeypatch.setattr(passes, "improve", fail)
+    words = r"writer of LiteRT files failed, which is a mistake in jax2tf .*KeyError: 'a pass'"
+    with pytest.raises(jax2tf.ExportError, match=words):
+        jax2tf.export(jnp.tanh, None, "b", tmp_path / "m.tflite")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_op_without_a_rule_is_no_mistake(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "rule_of", lambda op: None)
+    with pytest.raises(jax2tf.ExportError, match=r"refuses the function: .*no rule writes Tanh"):
+        jax2tf.export(jnp.tanh, None, "b", tmp_path / "m.tflite")

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export import packages
 from jax2tf._src.export.job import Job, converting
 from jax2tf._src.export.signatures import Signature
@@ -33,6 +34,10 @@ OPTIONS = {
     "assume_finite": (False, True),
     "value_checks": CHOICES,
 }
+
+_WRITER = "the writer of LiteRT files"
+# Our writer's other errors are mistakes in it.
+_REFUSALS = (NotImplementedError, ExportError)
 
 # LiteRT's converter stores every constant as float16, even 1e-8, and has no int4. We store these.
 _STORED_BY_US = ("float16", "int4")
@@ -124,10 +129,11 @@ def _without_tensorflow(job: Job) -> tuple[bytes, int]:
     """The content of the file by our writer, and the number of ops."""
     own_graphs = importlib.import_module("jax2tf._src.export.tflite.own_graphs")
     programs = own_graphs.programs_of(job.signatures, job.params, job.convert)
-    with converting("the writer of LiteRT files", job):
+    with converting(_WRITER, job, refusals=_REFUSALS):
         content, ops = own_graphs.content_of(programs)
         content = _stored(content, job)
-        # The interpreter refuses a use of an op that it lacks when it loads the file.
+    # The interpreter refuses a use of an op that it lacks when it loads the file.
+    with converting("the interpreter of LiteRT", job):
         importlib.import_module("ai_edge_litert.interpreter").Interpreter(model_content=content)
     return content, ops
 
