@@ -41,6 +41,8 @@ _REFUSALS = (NotImplementedError, ExportError)
 
 # LiteRT's converter stores every constant as float16, even 1e-8, and has no int4. We store these.
 _STORED_BY_US = ("float16", "int4")
+# Without TensorFlow we store these too.
+_STORED_WITHOUT_TENSORFLOW = (*_STORED_BY_US, "dynamic")
 
 METADATA = "jax2tf.json"
 
@@ -61,7 +63,7 @@ def check_options(options: Mapping[str, Option]) -> None:
       MissingPackageError: the integers are those of TensorFlow's converter, which is not installed.
     """
     kind = options.get("quantize")
-    if kind in ("dynamic", "int8") and not has_tensorflow():
+    if kind == "int8" and not has_tensorflow():
         packages.require(
             ["tensorflow"],
             f"quantize={kind!r} of the format 'litert'",
@@ -121,7 +123,8 @@ def _by_tensorflow(job: Job) -> tuple[bytes, int]:
     _quantize(converter, job)
     with converting("the converter of LiteRT", job), _without_advice():
         content = converter.convert()
-    content = _stored(content, job)
+    if job.options.get("quantize") in _STORED_BY_US:
+        return _stored(content, job)
     return content, _count_ops(content)
 
 
@@ -131,20 +134,18 @@ def _without_tensorflow(job: Job) -> tuple[bytes, int]:
     programs = own_graphs.programs_of(job.signatures, job.params, job.convert)
     with converting(_WRITER, job, refusals=_REFUSALS):
         content, ops = own_graphs.content_of(programs)
-        content = _stored(content, job)
+        if job.options.get("quantize") in _STORED_WITHOUT_TENSORFLOW:
+            content, ops = _stored(content, job)
     # The interpreter refuses a use of an op that it lacks when it loads the file.
     with converting("the interpreter of LiteRT", job):
         importlib.import_module("ai_edge_litert.interpreter").Interpreter(model_content=content)
     return content, ops
 
 
-def _stored(content: bytes, job: Job) -> bytes:
-    """The content with the weights in fewer bits, if we store these."""
-    kind = job.options.get("quantize")
-    if kind not in _STORED_BY_US:
-        return content
+def _stored(content: bytes, job: Job) -> tuple[bytes, int]:
+    """The content with the weights in fewer bits, and the number of ops."""
     weights = importlib.import_module("jax2tf._src.export.litert_weights")
-    stored: bytes = weights.stored(content, kind)
+    stored: tuple[bytes, int] = weights.stored(content, job.options["quantize"])
     return stored
 
 

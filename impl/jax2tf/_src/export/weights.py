@@ -25,10 +25,11 @@ def is_weight(array: np.ndarray) -> bool:
 _CUTS = {8: (1.0,), 4: (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)}
 
 
-def quantized(weights: np.ndarray, bits: int, axis: int) -> tuple[np.ndarray, np.ndarray]:
+def quantized(weights: np.ndarray, bits: int, axis: int | None) -> tuple[np.ndarray, np.ndarray]:
     """The scales along an axis, with the rank of the weights, and the integers.
 
-    Each index of the axis has the scale with the least sum of squared errors.
+    Each index of the axis has the scale with the least sum of squared errors. Without an axis there
+    is one scale for all.
     """
     most = 2 ** (bits - 1) - 1
     others = tuple(i for i in range(weights.ndim) if i != axis)
@@ -37,7 +38,9 @@ def quantized(weights: np.ndarray, bits: int, axis: int) -> tuple[np.ndarray, np
     for cut in _CUTS[bits]:
         scales = np.where(largest == 0, np.float32(1), largest * np.float32(cut / most))
         numbers = np.clip(np.rint(weights / scales), -most, most)
-        error = np.square(numbers * scales - weights).sum(others, keepdims=True)
+        # The squares of large errors are infinities, of which none is the least.
+        with np.errstate(over="ignore"):
+            error = np.square(numbers * scales - weights).sum(others, keepdims=True)
         if best is None:
             best = scales, numbers.astype(np.int8), error
         else:

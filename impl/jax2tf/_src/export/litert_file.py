@@ -1,0 +1,126 @@
+"""The tables of a LiteRT file, read from its content, changed, and packed again."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping
+
+import flatbuffers
+import numpy as np
+
+from jax2tf._src import compat
+from jax2tf._src.export.litert_buffers import Table, pack_aligned
+from jax2tf._src.util.lru import cached
+from jax2tf._src.util.typing import PyTree
+
+# Of the tables of graphs and of ops. An optional input that is left out is -1.
+_LISTS_OF_TENSORS = ("inputs", "outputs", "intermediates")
+
+# Codes from here on do not fit into the field of older files.
+_PLACEHOLDER = 127
+
+
+class File:
+    """The tables of a file.
+
+    Attributes:
+      schema: the module of LiteRT's schema.
+      model: the table of the whole model.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self.schema = compat.libraries.litert_schema()
+        self.model: Table = self.schema.ModelT.InitFromObj(self.schema.Model.GetRootAs(content, 0))
+        self._size = len(content)
+
+    def content(self) -> bytes:
+        """The content of the file, without tensors that nothing uses and their arrays."""
+        for index, graph in enumerate(self.model.subgraphs):
+            self._keep_used_tensors(index, graph)
+        read = {tensor.buffer for graph in self.model.subgraphs for tensor in graph.tensors}
+        read |= {entry.buffer for entry in self.model.metadata or ()}
+        for index, buffer in enumerate(self.model.buffers):
+            # The indices of buffers do not change.
+            if index not in read:
+                buffer.data = None
+            pack_aligned(self.schema, buffer)
+        builder = flatbuffers.Builder(self._size)
+        builder.Finish(self.model.Pack(builder), b"TFL3")
+        return bytes(builder.Output())
+
+    def _keep_used_tensors(self, at: int, graph: Table) -> None:
+        own = [s for s in self.model.signatureDefs or () if s.subgraphIndex == at]
+        entries = [entry for s in own for entry in (*s.inputs, *s.outputs)]
+        lists = [getattr(op, name) for op in graph.operators for name in _LISTS_OF_TENSORS]
+        used = {int(i) for indices in lists if indices is not None for i in indices if i >= 0}
+        used |= {int(i) for i in (*graph.inputs, *graph.outputs)}
+        used |= {entry.tensorIndex for entry in entries}
+        new = {old: i for i, old in enumerate(sorted(used))}
+        graph.tensors = [graph.tensors[i] for i in new]
+        for table in (graph, *graph.operators):
+            for name in _LISTS_OF_TENSORS:
+                indices = getattr(table, name, None)
+                if indices is not None:
+                    moved = [new.get(int(i), -1) for i in indices]
+                    setattr(table, name, np.array(moved, np.int32))
+        for entry in entries:
+            entry.tensorIndex = new[entry.tensorIndex]
+
+    def count_ops(self) -> int:
+        """The number of ops in all graphs."""
+        return sum(len(graph.operators) for graph in self.model.subgraphs)
+
+    def name_of(self, op: Table) -> str:
+        """The name of an op in the schema."""
+        code = self.model.operatorCodes[op.opcodeIndex]
+        return _names(self.schema.BuiltinOperator)[
+            max(code.builtinCode, code.deprecatedBuiltinCode)
+        ]
+
+    def code(self, name: str, version: int) -> int:
+        """The index of this version of an op in the model's operator codes."""
+        number = getattr(self.schema.BuiltinOperator, name)
+        for index, code in enumerate(self.model.operatorCodes):
+            if (code.builtinCode, code.version) == (number, version):
+                return index
+        code = self.schema.OperatorCodeT()
+        code.builtinCode, code.version = number, version
+        code.deprecatedBuiltinCode = min(number, _PLACEHOLDER)
+        self.model.operatorCodes.append(code)
+        return len(self.model.operatorCodes) - 1
+
+    def type_of(self, tensor: Table) -> str:
+        """The name of the dtype of a tensor in the schema."""
+        return _names(self.schema.TensorType)[tensor.type]
+
+    def bytes_of(self, tensor: Table) -> np.ndarray | None:
+        """The bytes of a constant; None for another tensor."""
+        data: np.ndarray | None = self.model.buffers[tensor.buffer].data
+        return data
+
+    def new_buffer(self, data: np.ndarray) -> int:
+        """The index of a new buffer with these bytes."""
+        buffer = self.schema.BufferT()
+        buffer.data = data
+        self.model.buffers.append(buffer)
+        return len(self.model.buffers) - 1
+
+
+def readers_of(graph: Table) -> Mapping[int, list[tuple[PyTree, int]]]:
+    """The ops that read each tensor of a graph, with the place of the tensor among their inputs."""
+    readers = collections.defaultdict(list)
+    for op in graph.operators:
+        for place, index in enumerate(op.inputs):
+            readers[int(index)].append((op, place))
+    return readers
+
+
+def sizes_of(tensor: Table) -> tuple[int, ...]:
+    """The sizes of a tensor, of which open ones are -1."""
+    sizes = tensor.shape if tensor.shapeSignature is None else tensor.shapeSignature
+    return () if sizes is None else tuple(map(int, sizes))
+
+
+@cached
+def _names(enum: Table) -> Mapping[int, str]:
+    return {value: name for name, value in vars(enum).items() if isinstance(value, int)}
