@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zipfile
 
 import jax
@@ -11,7 +12,7 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 from jax import lax
-from programs import PROGRAMS, assert_that_tensorflow_is_not_installed, normal
+from programs import PROGRAMS, RANDOM, assert_that_tensorflow_is_not_installed, normal
 
 import jax2tf
 from jax2tf._src.export.tflite import passes, registry
@@ -131,11 +132,134 @@ def test_signatures_share_a_table_of_integers(tmp_path):
         assert result.size < table.size + 2 * 12 * 64 + 4000
 
 
-def test_integers_of_tensorflows_converter_are_refused(tmp_path):
+def samples(*shape, of=normal):
+    return [of(*shape) for _ in range(4)]
+
+
+def words(*shape):
+    return RANDOM.integers(0, 64, shape).astype(np.int32)
+
+
+def attention(params, x):
+    """One head with a causal mask, a norm before it and an activation behind it."""
+    y = (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-5)
+    q, k, v = (y @ matrix for matrix in params)
+    scores = jnp.where(jnp.tri(x.shape[1], dtype=bool), q @ k.swapaxes(1, 2) / 4, -1e9)
+    return x + jax.nn.gelu(jax.nn.softmax(scores) @ v)
+
+
+def of_unknown_ops(w, x):
+    """Ops that litert-quantizer has no integers for."""
+    y = jnp.tanh(x @ w)
+    y = jax.nn.leaky_relu(y) + jnp.abs(y)[:, ::-1] - jax.nn.elu(y).max(0, keepdims=True)
+    y = jnp.where(y < 1, y, jnp.minimum(y, y[::-1]))
+    return jnp.exp(y)
+
+
+EVEN = [RANDOM.permuted(np.tile(np.arange(8, dtype=np.float32), (4, 1)), axis=1) for _ in range(4)]
+DEAD = normal(16, 8)
+DEAD[:, 2:4] = 0, 1e-9
+# Functions, their parameters, the spec of the input, and samples of it.
+OF_INTEGERS = {
+    "perceptron": (PROGRAMS["perceptron"][0], PROGRAMS["perceptron"][1], "b, 8", samples(4, 8)),
+    "convolutions": (*PROGRAMS["convolutions"][:3], samples(2, 16, 16, 3)),
+    "attention": (attention, normal(3, 16, 16) / 4, "2, 8, 16", samples(2, 8, 16)),
+    "tied": (lambda w, n: w[n] @ w.T, normal(64, 32), "b, s:int32", samples(2, 3, of=words)),
+    "unknown ops": (of_unknown_ops, normal(8, 8) / 2, "6, 8", samples(6, 8)),
+    "places": (lambda w, x: (x @ w).argmax(-1), np.eye(8, dtype=np.float32), "b, 8", EVEN),
+    "channels that are off": (lambda w, x: x @ w + 3, DEAD, "b, 16", samples(4, 16)),
+    "matrices": (lambda w, x: w @ (x @ w), normal(2, 8, 8), "2, 8, 8", samples(2, 8, 8)),
+    "a known row": (lambda w, x: (w[:2] @ w, x @ w), normal(8, 8), "b, 8", samples(4, 8)),
+    "of several sizes": (lambda w, x: x @ w, normal(8, 8), "b, 8", [normal(2, 8), normal(5, 8)]),
+}
+
+
+@pytest.mark.parametrize("name", OF_INTEGERS)
+def test_integers_alone_are_computed(tmp_path, name):
+    function, params, spec, data = OF_INTEGERS[name]
     path = tmp_path / "m.tflite"
-    with pytest.raises(jax2tf.MissingPackageError, match="pass quantize='float16' or 'int4'"):
-        jax2tf.export(lambda params, x: x @ params, normal(64, 64), "8, 64", path, quantize="int8")
-    assert not path.exists()
+    options = {"quantize": "int8", "representative_data": data}
+    result = jax2tf.export(function, params, spec, path, tolerance=0.07, **options)
+    ops = ops_of(path)
+    assert result.ops == len(ops)
+    assert {op.split()[0] for op in ops if "FLOAT32" in op} <= {"QUANTIZE"}
+    before = path.read_bytes()
+    jax2tf.export(function, params, spec, path, tolerance=0.07, overwrite=True, **options)
+    assert path.read_bytes() == before
+
+
+def test_a_tied_table_of_integers_is_stored_once(tmp_path):
+    function, table, spec, data = OF_INTEGERS["tied"]
+    options = {"quantize": "int8", "representative_data": data}
+    result = jax2tf.export(function, table, spec, tmp_path / "m.tflite", **options)
+    assert result.size < table.size + 3500
+
+
+def test_inputs_and_outputs_of_integers(tmp_path):
+    path = tmp_path / "m.tflite"
+    options = {"quantize": "int8", "representative_data": samples(6, 8), "integer_io": True}
+    jax2tf.export(of_unknown_ops, normal(8, 8) / 2, "6, 8", path, tolerance=0.07, **options)
+    assert not any("FLOAT32" in op for op in ops_of(path))
+    run = Interpreter(str(path)).get_signature_runner("serving_default")
+    assert [d["dtype"] for d in run.get_input_details().values()] == [np.int8]
+    assert [d["dtype"] for d in run.get_output_details().values()] == [np.int8]
+
+
+def test_signatures_loops_and_infinities_among_integers(tmp_path):
+    def decode(w, x):
+        y = lax.fori_loop(0, 2, lambda i, h: jnp.tanh(h @ w), x @ w)
+        return jnp.where(jnp.abs(y) == jnp.inf, 0, y)
+
+    path = tmp_path / "m.tflite"
+    functions = {"encode": (lambda w, x: x @ w, "b, 32"), "decode": (decode, "b, 32")}
+    data = {"encode": samples(2, 32), "decode": [x * 9 for x in samples(2, 32)]}
+    weights = normal(32, 32) / 6
+    options = {"quantize": "int8", "representative_data": data}
+    jax2tf.export(functions, weights, None, path, tolerance=0.07, **options)
+    products = [op for op in ops_of(path) if op.startswith("FULLY")]
+    assert sorted(products) == ["FULLY_CONNECTED FLOAT32 INT8", *2 * ["FULLY_CONNECTED INT8 INT8"]]
+    # The names of tensors are the writer's.
+    assert {d["name"] for d in Interpreter(str(path)).get_input_details()} == {"x"}
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x: jnp.where(x > 0, jnp.log(x), 0), r"Log holds NaN for .*_data\[1\] of 'serving_"),
+        (
+            lambda x: jnp.where(x > 0, x, -jnp.inf).max(),
+            r"SelectV2 holds an infinity .*-1e9 in pla",
+        ),
+    ],
+)
+def test_numbers_without_a_range_are_refused(tmp_path, function, said):
+    data = [np.ones(3, np.float32), np.float32([1, -1, 2])]
+    options = {"quantize": "int8", "representative_data": data}
+    with pytest.raises(jax2tf.ExportError, match=said):
+        jax2tf.export(function, None, "3", tmp_path / "m.tflite", **options)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ([], "representative_data has no inputs for 'serving_default'; give some"),
+        ([np.float32([1, np.nan, 1])], r"representative_data\[0\] of 'serving_default' holds NaN"),
+        (None, "needs representative_data, inputs from which the ranges"),
+    ],
+)
+def test_samples_without_ranges_are_refused(tmp_path, data, said):
+    with pytest.raises(ValueError, match=said):
+        jax2tf.export(
+            *(jnp.tanh, None, "3", tmp_path / "m.tflite"), quantize="int8", representative_data=data
+        )
+
+
+def test_the_extra_of_integers_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "litert_quantizer", None)
+    options = {"quantize": "int8", "representative_data": samples(3)}
+    with pytest.raises(jax2tf.MissingPackageError, match=r"install .*'jax2tf\[litert-int8\]'"):
+        jax2tf.export(jnp.tanh, None, "3", tmp_path / "m.tflite", **options)
 
 
 def test_what_no_file_can_hold_is_refused(tmp_path):

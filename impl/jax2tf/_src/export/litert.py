@@ -65,9 +65,9 @@ def check_options(options: Mapping[str, Option]) -> None:
     kind = options.get("quantize")
     if kind == "int8" and not has_tensorflow():
         packages.require(
-            ["tensorflow"],
-            f"quantize={kind!r} of the format 'litert'",
-            "pass quantize='float16' or 'int4', which need none",
+            ["litert_quantizer"],
+            "quantize='int8' of the format 'litert' where TensorFlow is not installed",
+            "pass another quantize, which needs neither",
         )
     is_integer = kind == "int8"
     has_data = options.get("representative_data") is not None
@@ -105,8 +105,11 @@ def write(job: Job) -> int:
     content, ops = _by_tensorflow(job) if has_tensorflow() else _without_tensorflow(job)
     job.target.write_bytes(content)
     # LiteRT keeps files of metadata in a zip archive at the end of the model.
+    # It has a fixed time, so that the same model is the same bytes.
+    entry = zipfile.ZipInfo(METADATA)
+    entry.external_attr = 0o600 << 16
     with zipfile.ZipFile(job.target, "a") as archive:
-        archive.writestr(METADATA, json.dumps(job.metadata, indent=2) + "\n")
+        archive.writestr(entry, json.dumps(job.metadata, indent=2) + "\n")
     return ops
 
 
@@ -136,6 +139,8 @@ def _without_tensorflow(job: Job) -> tuple[bytes, int]:
         content, ops = own_graphs.content_of(programs)
         if job.options.get("quantize") in _STORED_WITHOUT_TENSORFLOW:
             content, ops = _stored(content, job)
+    if job.options.get("quantize") == "int8":
+        content, ops = _in_integers(content, job)
     # The interpreter refuses a use of an op that it lacks when it loads the file.
     with converting("the interpreter of LiteRT", job):
         importlib.import_module("ai_edge_litert.interpreter").Interpreter(model_content=content)
@@ -147,6 +152,18 @@ def _stored(content: bytes, job: Job) -> tuple[bytes, int]:
     weights = importlib.import_module("jax2tf._src.export.litert_weights")
     stored: tuple[bytes, int] = weights.stored(content, job.options["quantize"])
     return stored
+
+
+def _in_integers(content: bytes, job: Job) -> tuple[bytes, int]:
+    """The content with integers for weights and activations, and the number of ops."""
+    integers = importlib.import_module("jax2tf._src.export.litert_integers")
+    feeds = _feeds(job.signatures, job.options["representative_data"])
+    ranges = integers.ranges_of(content, feeds)
+    with converting("litert-quantizer", job):
+        quantized: tuple[bytes, int] = integers.quantized(
+            content, ranges, integer_io=job.options.get("integer_io", False)
+        )
+    return quantized
 
 
 def _quantize(converter: tf.lite.TFLiteConverter, job: Job) -> None:

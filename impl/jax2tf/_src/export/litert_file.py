@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 from collections.abc import Mapping
 
 import flatbuffers
@@ -10,6 +11,7 @@ import numpy as np
 
 from jax2tf._src import compat
 from jax2tf._src.export.litert_buffers import Table, pack_aligned
+from jax2tf._src.export.tflite import versions
 from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import PyTree
 
@@ -32,11 +34,26 @@ class File:
         self.schema = compat.libraries.litert_schema()
         self.model: Table = self.schema.ModelT.InitFromObj(self.schema.Model.GetRootAs(content, 0))
         self._size = len(content)
+        for graph in self.model.subgraphs:
+            self._merge_constants(graph)
+
+    def _merge_constants(self, graph: Table) -> None:
+        """Lets ops that read equal constants read one."""
+        first: dict[PyTree, int] = {}
+        of_others = {}
+        for index, tensor in enumerate(graph.tensors):
+            if self.bytes_of(tensor) is not None:
+                scales = tensor.quantization and _scales_of(tensor.quantization)
+                key = tensor.buffer, tensor.type, sizes_of(tensor), scales
+                of_others[index] = first.setdefault(key, index)
+        for op in graph.operators:
+            op.inputs = np.array([of_others.get(int(i), int(i)) for i in op.inputs], np.int32)
 
     def content(self) -> bytes:
         """The content of the file, without tensors that nothing uses and their arrays."""
         for index, graph in enumerate(self.model.subgraphs):
             self._keep_used_tensors(index, graph)
+        self._keep_used_codes()
         read = {tensor.buffer for graph in self.model.subgraphs for tensor in graph.tensors}
         read |= {entry.buffer for entry in self.model.metadata or ()}
         for index, buffer in enumerate(self.model.buffers):
@@ -65,6 +82,22 @@ class File:
                     setattr(table, name, np.array(moved, np.int32))
         for entry in entries:
             entry.tensorIndex = new[entry.tensorIndex]
+
+    def _keep_used_codes(self) -> None:
+        """Leaves out codes of no op, and says which LiteRT the others ask for."""
+        codes = self.model.operatorCodes
+        ops = [op for graph in self.model.subgraphs for op in graph.operators]
+        new = {old: i for i, old in enumerate(sorted({op.opcodeIndex for op in ops}))}
+        used = {(self.name_of(op), codes[op.opcodeIndex].version) for op in ops}
+        self.model.operatorCodes = [codes[i] for i in new]
+        for op in ops:
+            op.opcodeIndex = new[op.opcodeIndex]
+        for entry in self.model.metadata or ():
+            if entry.name.decode() == versions.RUNTIME:
+                buffer = self.model.buffers[entry.buffer]
+                known = versions.metadata_of(used)[versions.RUNTIME]
+                newest = max(buffer.data.tobytes(), known, key=versions.numbers_of)
+                buffer.data = np.frombuffer(newest, np.uint8)
 
     def count_ops(self) -> int:
         """The number of ops in all graphs."""
@@ -105,6 +138,26 @@ class File:
         self.model.buffers.append(buffer)
         return len(self.model.buffers) - 1
 
+    def add_converted(self, graph: Table, like: int, dtype: str, scale: Table | None) -> int:
+        """Adds a tensor like another, with another dtype and scale; returns its index."""
+        tensor = copy.copy(graph.tensors[like])
+        tensor.name += b"_quantized" if scale else b"_dequantized"
+        tensor.type = getattr(self.schema.TensorType, dtype)
+        tensor.quantization, tensor.buffer = scale, 0
+        graph.tensors.append(tensor)
+        return len(graph.tensors) - 1
+
+    def conversion(self, source: int, result: int, *, is_exact: bool) -> Table:
+        """An op that computes integers from float32, or exact numbers from integers."""
+        name, version = ("DEQUANTIZE", 2) if is_exact else ("QUANTIZE", 1)
+        options = f"{name.capitalize()}Options"
+        op = self.schema.OperatorT()
+        op.opcodeIndex = self.code(name, version)
+        op.inputs, op.outputs = np.array([source], np.int32), np.array([result], np.int32)
+        op.builtinOptionsType = getattr(self.schema.BuiltinOptions, options)
+        op.builtinOptions = getattr(self.schema, f"{options}T")()
+        return op
+
 
 def readers_of(graph: Table) -> Mapping[int, list[tuple[PyTree, int]]]:
     """The ops that read each tensor of a graph, with the place of the tensor among their inputs."""
@@ -119,6 +172,11 @@ def sizes_of(tensor: Table) -> tuple[int, ...]:
     """The sizes of a tensor, of which open ones are -1."""
     sizes = tensor.shape if tensor.shapeSignature is None else tensor.shapeSignature
     return () if sizes is None else tuple(map(int, sizes))
+
+
+def _scales_of(quantization: Table) -> tuple[PyTree, ...]:
+    arrays = (quantization.scale, quantization.zeroPoint)
+    return quantization.quantizedDimension, *(None if a is None else a.tobytes() for a in arrays)
 
 
 @cached

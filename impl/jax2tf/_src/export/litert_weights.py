@@ -183,7 +183,6 @@ class _Graph:
         self._lookups = Lookups(file, graph)
         self._dequantizes: list[Table] = []
         self.tensors: list[Table] = graph.tensors
-        self._put: dict[int, int] = {}
         arrays = {index: self._weight(index) for index in range(len(self.tensors))}
         self.weights = {index: array for index, array in arrays.items() if array is not None}
 
@@ -198,14 +197,10 @@ class _Graph:
 
     def put(self, index: int, place: _Place) -> None:
         """Stores a weight at its place, and lets its readers read it there."""
-        first = self._put.setdefault(place.buffer, index)
-        for op, at in self._readers[index]:
-            op.inputs = np.where(np.arange(len(op.inputs)) == at, first, op.inputs)
         if place.readers is None:
-            if first == index:
-                self._dequantizes.append(self._dequantized(index, place))
+            self._dequantizes.append(self._dequantized(index, place))
             return
-        self._store(self.tensors[first], place)
+        self._store(self.tensors[index], place)
         for op, at in self._readers[index]:
             use = self._use(op, at)
             if use == _LOOKUP:

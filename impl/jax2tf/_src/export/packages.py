@@ -15,6 +15,7 @@ _INSTALLED_BY = {
     "onnx_ir": "the extra `onnx` (pip install 'jax2tf[onnx]')",
     "onnxruntime": "the extra `onnx` (pip install 'jax2tf[onnx]')",
     "ai_edge_litert": "the extra `litert` (pip install 'jax2tf[litert]')",
+    "litert_quantizer": "the extra `litert-int8` (pip install 'jax2tf[litert-int8]')",
     "flatbuffers": "the extra `litert` (pip install 'jax2tf[litert]')",
     "openvino": "the extra `openvino` (pip install 'jax2tf[openvino]')",
     "tensorflowjs": "pip install --no-deps tensorflowjs, whose dependencies pin a TensorFlow",

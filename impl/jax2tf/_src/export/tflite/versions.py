@@ -34,6 +34,23 @@ _OF_DTYPES: Mapping[str, Mapping[str, int]] = {
     "TRANSPOSE": {"bool": 3},
 }
 
+# The versions of ops that compute with integers of 8 bits in full-integer files.
+OF_INTEGERS: Mapping[str, int] = {
+    **dict.fromkeys(
+        (
+            *("ABS", "ADD", "ARG_MAX", "AVERAGE_POOL_2D", "BATCH_MATMUL", "CONCATENATION", "EQUAL"),
+            *("DEQUANTIZE", "EXP", "GATHER", "GELU", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "LOG"),
+            *("LOGISTIC", "LOG_SOFTMAX", "MAXIMUM", "MAX_POOL_2D", "MEAN", "MINIMUM", "MUL"),
+            *("PADV2", "REDUCE_MAX", "REDUCE_MIN", "RSQRT", "SLICE", "SOFTMAX", "SPLIT"),
+            *("SQUARED_DIFFERENCE", "STRIDED_SLICE", "SUB", "SUM", "TANH", "TRANSPOSE"),
+        ),
+        2,
+    ),
+    **dict.fromkeys(("BROADCAST_TO", "CONV_2D", "DEPTHWISE_CONV_2D", "FILL"), 3),
+    **dict.fromkeys(("RESIZE_BILINEAR", "REVERSE_V2", "TILE"), 3),
+    "FULLY_CONNECTED": 4,
+}
+
 # The first version that takes arrays of more than four dimensions.
 _OF_FIVE_DIMENSIONS = {"PADV2": 4, "STRIDED_SLICE": 4, "TRANSPOSE": 4}
 
@@ -71,6 +88,28 @@ _RUNTIMES: Mapping[tuple[str, int], tuple[int, int]] = {
     **dict.fromkeys((("ABS", 5), ("CAST", 5)), (2, 12)),
     **{(code, 1): (2, 13) for code in ("BITCAST", "BITWISE_XOR", "RIGHT_SHIFT")},
     ("CAST", 7): (2, 20),
+    # With integers of 8 bits.
+    **{
+        (code, 2): (1, 14)
+        for code in (
+            *("ADD", "ARG_MAX", "AVERAGE_POOL_2D", "CONCATENATION", "DEQUANTIZE", "LOGISTIC"),
+            *("LOG_SOFTMAX", "MAX_POOL_2D", "MEAN", "MUL", "PADV2", "REDUCE_MAX", "REDUCE_MIN"),
+            *("SLICE", "SOFTMAX", "SPLIT", "STRIDED_SLICE", "SUB"),
+        )
+    },
+    **dict.fromkeys((("CONV_2D", 3), ("DEPTHWISE_CONV_2D", 3), ("FULLY_CONNECTED", 4)), (1, 14)),
+    **dict.fromkeys((("LESS", 2), ("RESIZE_BILINEAR", 3), ("TRANSPOSE_CONV", 2)), (2, 2)),
+    **dict.fromkeys((("BATCH_MATMUL", 2), ("FULLY_CONNECTED", 5), ("SUM", 2), ("TANH", 2)), (2, 3)),
+    **dict.fromkeys((("ABS", 2), ("CONV_2D", 5)), (2, 4)),
+    ("DEPTHWISE_CONV_2D", 6): (2, 3),
+    **dict.fromkeys((("BATCH_MATMUL", 4), ("EQUAL", 2), ("GATHER", 2), ("RSQRT", 2)), (2, 5)),
+    **dict.fromkeys((("REVERSE_V2", 3), ("SQUARED_DIFFERENCE", 2)), (2, 5)),
+    **dict.fromkeys((("BROADCAST_TO", 3), ("CONV_2D", 6), ("FILL", 3), ("TILE", 3)), (2, 9)),
+    **dict.fromkeys((("GELU", 2), ("TRANSPOSE", 2)), (2, 9)),
+    ("GREATER_EQUAL", 2): (2, 11),
+    **dict.fromkeys((("EXP", 2), ("MINIMUM", 2)), (2, 12)),
+    **dict.fromkeys((("LESS_EQUAL", 2), ("LOG", 2), ("MAXIMUM", 2)), (2, 15)),
+    ("FULLY_CONNECTED", 12): (2, 17),
 }
 _OLDEST_RUNTIME = (1, 5)
 
@@ -90,7 +129,15 @@ def version_of(op: Op) -> int:
     return max(found)
 
 
+RUNTIME = "min_runtime_version"
+
+
 def metadata_of(codes: Iterable[tuple[str, int]]) -> Mapping[str, bytes]:
     """The oldest LiteRT that has these versions of ops, as the file says it."""
     major, minor = max((_RUNTIMES.get(code, _OLDEST_RUNTIME) for code in codes), default=(1, 5))
-    return {"min_runtime_version": f"{major}.{minor}.0".encode().ljust(16, b"\0")}
+    return {RUNTIME: f"{major}.{minor}.0".encode().ljust(16, b"\0")}
+
+
+def numbers_of(version: bytes) -> tuple[int, ...]:
+    """The numbers of the version of a LiteRT, as a file says it."""
+    return tuple(map(int, version.rstrip(b"\0").split(b".")))
