@@ -167,6 +167,7 @@ OF_INTEGERS = {
     "tied": (lambda w, n: w[n] @ w.T, normal(64, 32), "b, s:int32", samples(2, 3, of=words)),
     "unknown ops": (of_unknown_ops, normal(8, 8) / 2, "6, 8", samples(6, 8)),
     "places": (lambda w, x: (x @ w).argmax(-1), np.eye(8, dtype=np.float32), "b, 8", EVEN),
+    "an input": (lambda w, x: jnp.exp(x[::-1]) @ w, normal(8, 8), "4, 8", samples(4, 8)),
     "channels that are off": (lambda w, x: x @ w + 3, DEAD, "b, 16", samples(4, 16)),
     "matrices": (lambda w, x: w @ (x @ w), normal(2, 8, 8), "2, 8, 8", samples(2, 8, 8)),
     "a known row": (lambda w, x: (w[:2] @ w, x @ w), normal(8, 8), "b, 8", samples(4, 8)),

@@ -89,11 +89,31 @@ class _Islands:
         self._integers: dict[int, int] = {}
 
     def remove(self) -> None:
-        operators = []
+        operators = self._of_inputs()
         for op in self._graph.operators:
             operators += [op, *self._with_integers(op)]
         self._graph.operators = operators
         self._without_unread()
+
+    def _of_inputs(self) -> list[Table]:
+        """Finds the integers of inputs that an op reads; returns the new ops that compute them."""
+        inputs = {*map(int, self._graph.inputs)}
+        new = []
+        for op in self._graph.operators:
+            name, first = self._file.name_of(op), int(op.inputs[0]) if len(op.inputs) else -1
+            is_known = name in _MOVES or name in _FUNCTIONS
+            if first not in inputs - self._integers.keys() or not is_known:
+                continue
+            # What goes from an input to an output stays as exact as it is.
+            if (
+                self._file.type_of(self._tensor(first)) == "FLOAT32"
+                and self._readers[op.outputs[0]]
+            ):
+                scale = scaled(self._file, self._ranges[source_of(self._tensor(first))])
+                integers = self._file.add_converted(self._graph, first, "INT8", scale)
+                new.append(self._file.conversion(first, integers, is_exact=False))
+                self._integers[first] = integers
+        return new
 
     def _with_integers(self, op: Table) -> list[Table]:
         """Lets an op read integers, if it can; returns the ops that then follow it."""
