@@ -221,3 +221,20 @@ def test_biases_factors_activations_and_paddings_are_fused(name):
     check(whole, IMAGE)
     interpreter = interpreter_of(whole, (jax.ShapeDtypeStruct(IMAGE.shape, jnp.float32),))
     assert [op["op_name"] for op in interpreter._get_ops_details()][: len(codes)] == codes
+
+
+def codes_of(function, *specs):
+    return [op["op_name"] for op in interpreter_of(function, specs)._get_ops_details()]
+
+
+def test_factors_of_rows_are_fused_but_where_a_table_would_be_stored_twice():
+    table, factors = normal(40, 8), normal(8)
+    assert codes_of(lambda x: (x * factors) @ table.T, "b, 8") == ["FULLY_CONNECTED"]
+    check(lambda x: (x * factors) @ table.T, normal(3, 8))
+    for function in (lambda x: (x / 3 * factors) @ table.T, lambda x: (x @ table.T) * 2):
+        tied = lambda n, f=function: f(jnp.tanh(jnp.asarray(table)[n]))  # noqa: E731
+        assert "MUL" in codes_of(tied, "b:int32")
+        check(tied, np.int32([3, 0, 39]))
+    both = lambda x: ((x * factors) @ table.T, x * factors)  # noqa: E731
+    assert codes_of(both, "b, 8").count("MUL") == 1
+    check(both, normal(3, 8))

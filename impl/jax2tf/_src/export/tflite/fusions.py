@@ -14,6 +14,8 @@ from jax2tf._src.util.typing import PyTree
 # The axis of the weights along which each index has a result of its own.
 _AXES: Mapping[str, int] = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0}
 
+_CONVOLUTIONS = _AXES.keys() - {"FULLY_CONNECTED"}
+
 # The numbers of the schema for activations.
 _ACTIVATIONS: Mapping[str, int] = {"RELU": 1, "RELU6": 3}
 _ACTIVATED = frozenset({*_AXES, "ADD", "SUB", "MUL", "DIV"})
@@ -28,6 +30,8 @@ def fuse(graph: Subgraph) -> None:
         if op.code in _AXES:
             while _fuse_constant(uses, op):
                 pass
+        if op.code == "FULLY_CONNECTED":
+            _fuse_factor(uses, op)
         if op.code in ("CONV_2D", "DEPTHWISE_CONV_2D"):
             _fuse_padding(op)
         if op.code in _ACTIVATED:
@@ -61,17 +65,53 @@ def _fuse_constant(uses: Uses, op: Op) -> bool:
     if bias is None:
         return False
     if reader.code == "MUL":
-        if not (np.isfinite(numbers).all() and np.isfinite(weights.array).all()):
+        if not _can_scale(uses, op, weights, numbers):
             return False
         shape = [1] * weights.array.ndim
         shape[_AXES[op.code]] = channels
-        op.operands[1] = _constant(weights, weights.array * numbers.reshape(shape))
+        uses.put(op, 1, _constant(weights, weights.array * numbers.reshape(shape)))
         bias = bias * numbers
     else:
         bias = bias + numbers if reader.code == "ADD" else bias - numbers
     op.operands = [op.operands[0], op.operands[1], _constant(weights, bias)]
     uses.absorb(reader, result)
     return True
+
+
+def _fuse_factor(uses: Uses, op: Op) -> None:
+    """Fuses the product with a known number for each column, if it makes the rows."""
+    rows, weights = op.operands[0], op.operands[1]
+    product = None if rows is None else rows.op
+    if product is None or product.code != "MUL" or not _is_plain(product) or weights is None:
+        return
+    x, factor = product.operands
+    if x is not None and x.array is not None:
+        x, factor = factor, x
+    if x is None or factor is None or uses.only_reader(product.results[0]) is not op:
+        return
+    if weights.array is None or x.shape != product.results[0].shape:
+        return
+    numbers = _for_each(factor, product.results[0], weights.array.shape[1])
+    if numbers is not None and _can_scale(uses, op, weights, numbers):
+        uses.put(op, 1, _constant(weights, weights.array * numbers))
+        uses.absorb(product, x)
+
+
+def _can_scale(uses: Uses, op: Op, weights: Value, numbers: np.ndarray) -> bool:
+    """Whether the weights of an op may be multiplied: they are finite, and not those of others.
+
+    Otherwise they would be stored twice, as a table that is looked up too. Convolutions that share
+    weights have a factor each, which is that of a norm.
+    """
+    array = weights.array
+    assert array is not None
+    if not (np.isfinite(numbers).all() and np.isfinite(array).all()):
+        return False
+    return not any(
+        x.shape == array.shape and np.array_equal(x.array, array)
+        for x, ops in uses.constants()
+        if x.array is not None and not all(o is op or o.code in _CONVOLUTIONS for o in ops)
+    )
 
 
 def _for_each(x: Value, result: Value, channels: int) -> np.ndarray | None:

@@ -23,6 +23,10 @@ class Uses:
                 if x is not None:
                     self._readers[x].append(op)
 
+    def constants(self) -> list[tuple[Value, Sequence[Op]]]:
+        """The constants, each with the ops that read it."""
+        return [(x, ops) for x, ops in self._readers.items() if x.array is not None]
+
     def readers(self, value: Value) -> Sequence[Op]:
         """The ops that read a value, twice where one reads it twice."""
         return self._readers[value]
@@ -31,6 +35,14 @@ class Uses:
         """The op that reads a value if nothing else does."""
         readers = self._readers[value]
         return readers[0] if len(readers) == 1 and value not in self.graph.outputs else None
+
+    def put(self, op: Op, place: int, value: Value) -> None:
+        """Lets an op read another value at a place of its operands."""
+        old = op.operands[place]
+        op.operands[place] = value
+        if old is not None:
+            self._readers[old].remove(op)
+        self._readers[value].append(op)
 
     def replace(self, old: Value, new: Value) -> None:
         """Lets all who read one value read another."""
