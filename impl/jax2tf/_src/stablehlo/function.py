@@ -159,7 +159,7 @@ def _evaluated(exported: export.Exported, origin: str) -> Callable[..., Sequence
         return evaluate
     derivative: Lru[Callable[..., Sequence[PyTree]]] = Lru(1)
 
-    def backward(leaves: Sequence[PyTree], cotangents: Sequence[PyTree]) -> Sequence[PyTree]:
+    def backward(leaves: Sequence[PyTree], cotangents: Sequence[PyTree]) -> tuple[PyTree, ...]:
         """Reads the vjp when it is asked for: an Exported in memory has one of any order."""
         evaluated = derivative.value("vjp", lambda: _evaluated(exported.vjp(), f"vjp of {origin}"))
         return tuple(evaluated(*leaves, *cotangents))
