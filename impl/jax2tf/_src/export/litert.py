@@ -149,14 +149,14 @@ def _without_tensorflow(job: Job) -> tuple[bytes, int]:
 
 def _stored(content: bytes, job: Job) -> tuple[bytes, int]:
     """The content with the weights in fewer bits, and the number of ops."""
-    weights = importlib.import_module("jax2tf._src.export.litert_weights")
+    weights = importlib.import_module("jax2tf._src.export.litert_files.weights")
     stored: tuple[bytes, int] = weights.stored(content, job.options["quantize"])
     return stored
 
 
 def _in_integers(content: bytes, job: Job) -> tuple[bytes, int]:
     """The content with integers for weights and activations, and the number of ops."""
-    integers = importlib.import_module("jax2tf._src.export.litert_integers")
+    integers = importlib.import_module("jax2tf._src.export.litert_files.integers")
     feeds = _feeds(job.signatures, job.options["representative_data"])
     ranges = integers.ranges_of(content, feeds)
     with converting("litert-quantizer", job):

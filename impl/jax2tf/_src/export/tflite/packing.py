@@ -12,7 +12,7 @@ import flatbuffers
 import numpy as np
 
 from jax2tf._src import compat
-from jax2tf._src.export.litert_buffers import pack_aligned
+from jax2tf._src.export.litert_files.buffers import pack_aligned
 from jax2tf._src.export.tflite import versions
 from jax2tf._src.export.tflite.model import Model, Op, Signature, Subgraph, Value, graphs_in
 from jax2tf._src.util.typing import PyTree

@@ -10,7 +10,7 @@ import flatbuffers
 import numpy as np
 
 from jax2tf._src import compat
-from jax2tf._src.export.litert_buffers import Table, pack_aligned
+from jax2tf._src.export.litert_files.buffers import Table, pack_aligned
 from jax2tf._src.export.tflite import versions
 from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import PyTree

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jax2tf._src.export.litert_buffers import Table
-from jax2tf._src.export.litert_file import File, sizes_of
+from jax2tf._src.export.litert_files.buffers import Table
+from jax2tf._src.export.litert_files.file import File, sizes_of
 
 _RESHAPES = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
 

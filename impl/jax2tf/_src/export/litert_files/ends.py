@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jax2tf._src.export.litert_buffers import Table
-from jax2tf._src.export.litert_file import File
-from jax2tf._src.export.litert_islands import scaled
-from jax2tf._src.export.litert_names import source_of
+from jax2tf._src.export.litert_files.buffers import Table
+from jax2tf._src.export.litert_files.file import File
+from jax2tf._src.export.litert_files.islands import scaled
+from jax2tf._src.export.litert_files.tensor_names import source_of
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jax2tf._src.export.litert_buffers import Table
-from jax2tf._src.export.litert_file import File
-from jax2tf._src.export.litert_names import source_of
+from jax2tf._src.export.litert_files.buffers import Table
+from jax2tf._src.export.litert_files.file import File
+from jax2tf._src.export.litert_files.tensor_names import source_of
 
 # The places of the activations, the weights and the bias among the inputs of an op.
 _PLACES: Mapping[str, tuple[int, int, int]] = {

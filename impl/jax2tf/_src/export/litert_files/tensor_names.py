@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from jax2tf._src.export.litert_buffers import Table
-from jax2tf._src.export.litert_file import File
+from jax2tf._src.export.litert_files.buffers import Table
+from jax2tf._src.export.litert_files.file import File
 
 # The first word of the names in graphs of signatures, and in those of loops and branches.
 OWN, INNER = "own", "inner"

@@ -15,16 +15,16 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from jax2tf._src.api.errors import ExportError
-from jax2tf._src.export import litert_biases, litert_islands, litert_names, litert_weights
-from jax2tf._src.export.litert_ends import Ends
-from jax2tf._src.export.litert_file import File, sizes_of
-from jax2tf._src.export.litert_names import INNER, OWN, name_of, source_of
+from jax2tf._src.export.litert_files import biases, islands, tensor_names, weights
+from jax2tf._src.export.litert_files.ends import Ends
+from jax2tf._src.export.litert_files.file import File, sizes_of
+from jax2tf._src.export.litert_files.tensor_names import INNER, OWN, name_of, source_of
 from jax2tf._src.export.tflite import versions
 from jax2tf._src.util.typing import PyTree
 
 # The name of a signature, and an array for each of its inputs.
 Sample = tuple[str, Mapping[str, np.ndarray]]
-# The smallest and the largest number of each tensor, by `litert_names.name_of`.
+# The smallest and the largest number of each tensor, by `tensor_names.name_of`.
 Ranges = Mapping[str, Mapping[str, np.ndarray]]
 
 
@@ -72,24 +72,24 @@ def quantized(content: bytes, ranges: Ranges, *, integer_io: bool) -> tuple[byte
     file = File(content)
     if not ranges:
         return content, file.count_ops()
-    names = litert_names.rename(file)
+    names = tensor_names.rename(file)
     ends = Ends.taken_from(file)
     constants = _constants(file)
     floats = {*_floats(file, constants, ranges)}
     recipes = [*_with_one_scale(file)]
-    changed = litert_islands.disguise(file, floats)
+    changed = islands.disguise(file, floats)
     quantizer = _quantizer(file.content(), integer_io, floats, recipes)
     with _without_advice():
         result = quantizer.quantize(ranges, enable_progress_bar=False, enable_progress_report=False)
     file = File(bytes(result.quantized_model))
     ends.put(file, ranges, "INT8" if integer_io else "FLOAT32")
-    litert_biases.fit(file, constants)
-    litert_islands.undisguise(file, changed)
-    litert_islands.remove(file, ranges)
-    litert_names.restore(file, names)
+    biases.fit(file, constants)
+    islands.undisguise(file, changed)
+    islands.remove(file, ranges)
+    tensor_names.restore(file, names)
     _set_versions(file)
     # Loops and branches compute with float32.
-    return litert_weights.stored(file.content(), "dynamic")
+    return weights.stored(file.content(), "dynamic")
 
 
 def _computed(file: File) -> dict[str, list[tuple[int, int, str]]]:
@@ -162,9 +162,9 @@ def _constants(file: File) -> dict[str, np.ndarray]:
 def _floats(file: File, constants: Mapping[str, np.ndarray], ranges: Ranges) -> Iterator[str]:
     """The names of the results of ops that LiteRT has no right integers for."""
     scales = {
-        **{name: litert_islands.scale_of(known)[0] for name, known in ranges.items()},
+        **{name: islands.scale_of(known)[0] for name, known in ranges.items()},
         **{
-            name: litert_islands.scale_of({"min": array, "max": array})[0]
+            name: islands.scale_of({"min": array, "max": array})[0]
             for name, array in constants.items()
             if array.size
         },
@@ -173,7 +173,7 @@ def _floats(file: File, constants: Mapping[str, np.ndarray], ranges: Ranges) -> 
         for op in graph.operators:
             of_inputs = [scales.get(source_of(graph.tensors[i]), 0) for i in op.inputs if i >= 0]
             # The kernels of comparisons take scales below 1.
-            is_wide = file.name_of(op) in litert_islands.COMPARISONS and max(of_inputs) >= 1
+            is_wide = file.name_of(op) in islands.COMPARISONS and max(of_inputs) >= 1
             if is_wide or not np.isfinite(of_inputs).all():
                 yield source_of(graph.tensors[op.outputs[0]])
 

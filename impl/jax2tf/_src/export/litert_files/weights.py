@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jax2tf._src.export.litert_buffers import Table
-from jax2tf._src.export.litert_file import File, readers_of, sizes_of
-from jax2tf._src.export.litert_lookups import Lookups
+from jax2tf._src.export.litert_files.buffers import Table
+from jax2tf._src.export.litert_files.file import File, readers_of, sizes_of
+from jax2tf._src.export.litert_files.lookups import Lookups
 from jax2tf._src.export.weights import in_half_bytes, is_weight, quantized
 
 # The version of Dequantize for each stored dtype; LiteRT chooses kernels by it.

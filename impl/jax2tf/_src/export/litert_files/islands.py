@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from jax2tf._src.export.litert_buffers import Table
-from jax2tf._src.export.litert_file import File, readers_of
-from jax2tf._src.export.litert_names import source_of
+from jax2tf._src.export.litert_files.buffers import Table
+from jax2tf._src.export.litert_files.file import File, readers_of
+from jax2tf._src.export.litert_files.tensor_names import source_of
 
 # These give numbers of their first operand, so the integers have the scale that they had.
 _MOVES = frozenset({"EXPAND_DIMS", "REDUCE_MAX", "REVERSE_V2", "SQUEEZE", "TILE"})
