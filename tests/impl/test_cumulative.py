@@ -49,6 +49,29 @@ def test_a_scan_along_an_open_axis(scan, reverse, axis):
         np.testing.assert_allclose(converted(x), fun(x), rtol=2e-6, atol=2e-6)
 
 
+@pytest.mark.parametrize(
+    ("target", "scan", "op"),
+    [
+        ("litert", lax.cumprod, "Cumprod"),
+        ("litert", lax.cumlogsumexp, "CumulativeLogsumexp"),
+        ("onnx", lax.cumlogsumexp, "CumulativeLogsumexp"),
+    ],
+)
+def test_a_scan_along_an_open_axis_without_the_op(target, scan, op):
+    def fun(x):
+        return scan(x, 1, reverse=True)
+
+    converted = jax2tf.convert(fun, polymorphic_shapes="2, n", target=target, with_gradient=False)
+    signature = [tf.TensorSpec([2, None])]
+    concrete = tf.function(converted, autograph=False, input_signature=signature)
+    concrete = concrete.get_concrete_function()
+    assert op not in ops_of(concrete)
+    for size in (1, 2, 7):
+        x = np.random.default_rng(size).normal(size=[2, size]).astype(np.float32)
+        x[:1, :1] = np.inf
+        np.testing.assert_allclose(concrete(tf.constant(x)), fun(x), rtol=2e-6, atol=2e-6)
+
+
 @pytest.mark.parametrize("size", [2, None])
 @pytest.mark.parametrize(
     ("scan", "reverse"),

@@ -119,10 +119,10 @@ def _limits(dtype: DType) -> tuple[float, float]:
 def _op_serves(ctx: Context, op: str, x: Tensor, axis: int) -> bool:
     """Whether TensorFlow's own op computes the result.
 
-    An axis of unknown size always takes the op, because a scan needs to know the size.
+    An axis of unknown size takes the op from any target that has it: a scan of any length is a loop.
     """
     is_known = isinstance(ctx.avals_in[0].shape[axis], int)
-    return ctx.wants(op, x.dtype.name) or not is_known
+    return ctx.wants(op, x.dtype.name) or (not is_known and ctx.takes(op, x.dtype.name))
 
 
 def _by_associative_scan() -> bool:
