@@ -237,14 +237,14 @@ def _quantizer(
     recipes: Iterable[_Recipe],
 ) -> PyTree:
     quantizer = importlib.import_module("litert_quantizer.quantizer").Quantizer(content)
-    ops = importlib.import_module("litert_quantizer.qtyping").TFLOperationName
+    kinds = importlib.import_module("litert_quantizer.qtyping").TFLOperationName
     algorithms = importlib.import_module("litert_quantizer.algorithm_manager").AlgorithmName
-    quantizer.add_static_config(".*", ops.ALL_SUPPORTED, activation_num_bits=8, weight_num_bits=8)
+    quantizer.add_static_config(".*", kinds.ALL_SUPPORTED, activation_num_bits=8, weight_num_bits=8)
     for name, result, config in recipes:
-        quantizer.update_quantization_recipe(f"^{result}", ops[name], config)
-    of_floats = [(f"^{result}", ops.ALL_SUPPORTED) for result in (f"{INNER}/", *sorted(floats))]
+        quantizer.update_quantization_recipe(f"^{result}", kinds[name], config)
+    of_floats = [(f"^{result}", kinds.ALL_SUPPORTED) for result in (f"{INNER}/", *sorted(floats))]
     if not integer_io:
-        of_floats += [(".*", ops.INPUT), (".*", ops.OUTPUT)]
+        of_floats += [(".*", kinds.INPUT), (".*", kinds.OUTPUT)]
     for regex, op in of_floats:
         quantizer.update_quantization_recipe(regex, op, algorithm_key=algorithms.NO_QUANTIZE)
     return quantizer

@@ -119,7 +119,8 @@ def _limits(dtype: DType) -> tuple[float, float]:
 def _op_serves(ctx: Context, op: str, x: Tensor, axis: int) -> bool:
     """Whether TensorFlow's own op computes the result.
 
-    An axis of unknown size takes the op from any target that has it: a scan of any length is a loop.
+    An axis of unknown size takes the op of every target that has it, because a scan of any length
+    is a loop.
     """
     is_known = isinstance(ctx.avals_in[0].shape[axis], int)
     return ctx.wants(op, x.dtype.name) or (not is_known and ctx.takes(op, x.dtype.name))
