@@ -12,7 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from jax2tf._src.stablehlo.program import Function, Op, Program, Region, TensorType, Type, ops_of
+from jax2tf._src.stablehlo.program import (
+    Function,
+    Op,
+    Program,
+    Region,
+    TensorType,
+    Type,
+    captures_of,
+    ops_of,
+    regions_of,
+)
 from jax2tf._src.util.typing import PyTree
 
 _BROADCASTS = ("stablehlo.broadcast_in_dim", "stablehlo.dynamic_broadcast_in_dim")
@@ -47,11 +57,10 @@ def without_broadcasts(program: Program) -> Program:
 
 def used_in(region: Region) -> Iterator[int]:
     """The values that a region or an inner one reads or returns."""
-    yield from region.results
-    for op in region.ops:
-        yield from op.operands
-        for inner in op.regions:
-            yield from used_in(inner)
+    for each in regions_of(region):
+        yield from each.results
+        for op in each.ops:
+            yield from op.operands
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,9 +86,7 @@ class _Pass:
             op = dataclasses.replace(op, regions=inner) if inner else op
             ops.append(_compact(op, before) if op.name in _OF_ELEMENTS else op)
             ops += self._scalars(op, before)
-        inside = {*region.arguments, *(number for op in ops for number in op.results)}
-        used = dict.fromkeys((*_read(ops), *region.results))
-        captures = tuple(number for number in used if number not in inside)
+        captures = captures_of(region.arguments, ops, region.results)
         return dataclasses.replace(region, ops=tuple(ops), captures=captures)
 
     def _scalars(self, op: Op, before: dict[int, _Before]) -> list[Op]:
@@ -98,18 +105,11 @@ class _Pass:
 
 
 def _numbers(region: Region) -> Iterator[int]:
-    yield from region.arguments
-    for op in region.ops:
-        yield from op.results
-        for inner in op.regions:
-            yield from _numbers(inner)
-
-
-def _read(ops: Sequence[Op]) -> Iterator[int]:
-    for op in ops:
-        yield from op.operands
-        for inner in op.regions:
-            yield from inner.captures
+    """The values that a region and those within take and make."""
+    for each in regions_of(region):
+        yield from each.arguments
+        for op in each.ops:
+            yield from op.results
 
 
 def _repeats(value: PyTree) -> bool:

@@ -16,7 +16,16 @@ from jax2tf._src.stablehlo import registry
 from jax2tf._src.stablehlo.broadcasts import used_in, without_broadcasts
 from jax2tf._src.stablehlo.errors import refused
 from jax2tf._src.stablehlo.known import Sizes, as_sizes, fold, fold_call, is_known
-from jax2tf._src.stablehlo.program import Op, Program, Region, TensorType, TokenType, needed, ops_of
+from jax2tf._src.stablehlo.program import (
+    Op,
+    Program,
+    Region,
+    TensorType,
+    TokenType,
+    needed,
+    ops_of,
+    regions_of,
+)
 from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import Dim as Size
 from jax2tf._src.util.typing import HloValue as Value
@@ -90,13 +99,12 @@ def _functions_that_compute_shapes(program: Program) -> set[str]:
 
 def _slices_of_one(region: Region) -> Iterator[tuple[Op, ...]]:
     """The slices of each value that a region slices, and those of inner regions."""
-    by_value: dict[int, list[Op]] = {}
-    for op in region.ops:
-        if op.name in ("stablehlo.slice", "stablehlo.real_dynamic_slice"):
-            by_value.setdefault(op.operands[0], []).append(op)
-        for inner in op.regions:
-            yield from _slices_of_one(inner)
-    yield from map(tuple, by_value.values())
+    for each in regions_of(region):
+        by_value: dict[int, list[Op]] = {}
+        for op in each.ops:
+            if op.name in ("stablehlo.slice", "stablehlo.real_dynamic_slice"):
+                by_value.setdefault(op.operands[0], []).append(op)
+        yield from map(tuple, by_value.values())
 
 
 def _computes_shapes(op: Op) -> bool:

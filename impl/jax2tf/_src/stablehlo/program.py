@@ -7,6 +7,7 @@ at each trace, in any thread.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -90,6 +91,16 @@ class Op:
     location: str = ""
     primitive: str = ""
 
+    @property
+    def captures(self) -> Iterator[int]:
+        """The values from around its regions that these read."""
+        return (number for region in self.regions for number in region.captures)
+
+    @property
+    def reads(self) -> Iterator[int]:
+        """Its operands, and what its regions capture."""
+        return itertools.chain(self.operands, self.captures)
+
 
 @dataclasses.dataclass(frozen=True)
 class Function:
@@ -113,6 +124,23 @@ class Program:
             yield from ops_of(function.body)
 
 
+def captures_of(
+    arguments: Sequence[int], ops: Sequence[Op], results: Sequence[int]
+) -> tuple[int, ...]:
+    """The values from around a region that its ops read, or that it returns, in their order."""
+    inside = {*arguments, *(number for op in ops for number in op.results)}
+    used = (*(number for op in ops for number in op.reads), *results)
+    return tuple(dict.fromkeys(number for number in used if number not in inside))
+
+
+def regions_of(region: Region) -> Iterator[Region]:
+    """A region, and those of its ops and of the ops within."""
+    yield region
+    for op in region.ops:
+        for inner in op.regions:
+            yield from regions_of(inner)
+
+
 def ops_of(region: Region) -> Iterator[Op]:
     for op in region.ops:
         yield op
@@ -134,6 +162,5 @@ def needed(region: Region, known: Collection[int], wanted: Sequence[int]) -> lis
         has_effects = bool(op.regions) or not op.results or op.name in _MAY_HAVE_EFFECTS
         if has_effects or not missing.isdisjoint(op.results):
             ops.append(op)
-            inner = (number for r in op.regions for number in r.captures)
-            missing.update(n for n in (*op.operands, *inner) if n not in known)
+            missing.update(number for number in op.reads if number not in known)
     return ops[::-1]

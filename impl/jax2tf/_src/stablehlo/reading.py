@@ -15,7 +15,15 @@ from jax.interpreters import mlir
 
 from jax2tf._src.api.errors import LoadError
 from jax2tf._src.stablehlo import attributes
-from jax2tf._src.stablehlo.program import Function, Op, Program, Region, TensorType, Type
+from jax2tf._src.stablehlo.program import (
+    Function,
+    Op,
+    Program,
+    Region,
+    TensorType,
+    Type,
+    captures_of,
+)
 from jax2tf._src.util.typing import PyTree
 
 # Bytecode names its writer in its first bytes.
@@ -116,29 +124,24 @@ class _Reader:
 
     def _region(self, region: PyTree) -> Region:
         block = region.blocks[0]
-        inside: set[int] = set()
-        arguments = tuple(self._new(argument, inside) for argument in block.arguments)
+        arguments = tuple(map(self._new, block.arguments))
         types = tuple(attributes.type_of(argument.type) for argument in block.arguments)
         ops: list[Op] = []
         results: tuple[int, ...] = ()
-        used: list[int] = []
         for operation in block.operations:
             inner = operation.operation
             if inner.name in ("stablehlo.return", "func.return"):
                 results = tuple(self._numbers[value] for value in inner.operands)
                 continue
-            op = self._op(inner, inside)
-            ops.append(op)
-            used += _used_by(op)
-        captures = dict.fromkeys(n for n in (*used, *results) if n not in inside)
-        return Region(arguments, types, tuple(ops), results, tuple(captures))
+            ops.append(self._op(inner))
+        captures = captures_of(arguments, ops, results)
+        return Region(arguments, types, tuple(ops), results, captures)
 
-    def _new(self, value: PyTree, inside: set[int]) -> int:
+    def _new(self, value: PyTree) -> int:
         number = self._numbers[value] = len(self._numbers)
-        inside.add(number)
         return number
 
-    def _op(self, operation: PyTree, inside: set[int]) -> Op:
+    def _op(self, operation: PyTree) -> Op:
         place = str(operation.location)
         location = _location(place)
         try:
@@ -146,7 +149,7 @@ class _Reader:
                 operation.name,
                 tuple(self._numbers[value] for value in operation.operands),
                 _types(operation.operands),
-                tuple(self._new(value, inside) for value in operation.results),
+                tuple(map(self._new, operation.results)),
                 _types(operation.results),
                 dict(_attributes(operation)),
                 tuple(self._region(region) for region in operation.regions),
@@ -164,12 +167,6 @@ class _Reader:
 
 def _types(values: Iterable[PyTree]) -> tuple[Type, ...]:
     return tuple(attributes.type_of(value.type) for value in values)
-
-
-def _used_by(op: Op) -> Iterator[int]:
-    yield from op.operands
-    for region in op.regions:
-        yield from region.captures
 
 
 def _attributes(operation: PyTree) -> Iterator[tuple[str, PyTree]]:

@@ -190,10 +190,9 @@ def _dtype(step: Step, counter: _Counter) -> np.dtype:
 
 
 def _reads(body: Region, known: dict[int, PyTree], wanted: Sequence[int], number: int) -> bool:
-    """Whether a step needs an argument for the values that are wanted of it."""
+    """Whether the body reads or returns the value `number` to compute the values `wanted`."""
     ops = needed(body, known.keys(), wanted)
-    inner = (n for op in ops for region in op.regions for n in region.captures)
-    return number in (*wanted, *inner, *(n for op in ops for n in op.operands))
+    return number in wanted or any(number in op.reads for op in ops)
 
 
 class _Rows:
@@ -253,7 +252,7 @@ class _Rows:
         if place == self._counter.place or not self._has_a_row_each(place):
             return
         readers = [op for op in body.ops if argument in op.operands]
-        is_captured = any(argument in r.captures for op in body.ops for r in op.regions)
+        is_captured = any(argument in op.captures for op in body.ops)
         if is_captured or not readers or body.results.count(argument) != (result == argument):
             return
         if result == argument:
@@ -270,8 +269,8 @@ class _Rows:
         row = row_written(program, readers[0]) if is_one else None
         if row is None or readers[0].results != (result,) or not self._is_counted(row, argument):
             return
-        used = [n for op in body.ops for n in (*op.operands, *_captures(op))]
-        if result not in used and body.results.count(result) == 1:
+        is_read = any(result in op.reads for op in body.ops)
+        if not is_read and body.results.count(result) == 1:
             self.written[place] = row
 
     def _has_a_row_each(self, place: int) -> bool:
@@ -320,7 +319,3 @@ class _Rows:
             is_known(limit) and as_sizes(limit) == (self._counter.length,)
         )
         return is_limit and rest.operands[1] == counted and _is_one(self._step, last.operands[1])
-
-
-def _captures(op: PyTree) -> list[int]:
-    return [number for region in op.regions for number in region.captures]
