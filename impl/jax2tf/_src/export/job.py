@@ -18,6 +18,9 @@ from jax2tf._src.util.typing import Option, PyTree
 if TYPE_CHECKING:
     from jax2tf._src.export.program import Program
 
+# The errors by which a writer of ours refuses a function; its other errors are mistakes in it.
+REFUSALS = (NotImplementedError, ExportError)
+
 
 @dataclasses.dataclass
 class Job:

@@ -18,9 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export import packages
-from jax2tf._src.export.job import Job, converting
+from jax2tf._src.export.job import REFUSALS, Job, converting
 from jax2tf._src.export.signatures import Signature
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes.value_checks import CHOICES
@@ -36,8 +35,6 @@ OPTIONS = {
 }
 
 _WRITER = "the writer of LiteRT files"
-# Our writer's other errors are mistakes in it.
-_REFUSALS = (NotImplementedError, ExportError)
 
 # LiteRT's converter stores every constant as float16, even 1e-8, and has no int4. We store these.
 _STORED_BY_US = ("float16", "int4")
@@ -135,7 +132,7 @@ def _without_tensorflow(job: Job) -> tuple[bytes, int]:
     """The content of the file by our writer, and the number of ops."""
     own_graphs = importlib.import_module("jax2tf._src.export.tflite.own_graphs")
     programs = own_graphs.programs_of(job.signatures, job.params, job.convert)
-    with converting(_WRITER, job, refusals=_REFUSALS):
+    with converting(_WRITER, job, refusals=REFUSALS):
         content, ops = own_graphs.content_of(programs)
         if job.options.get("quantize") in _STORED_WITHOUT_TENSORFLOW:
             content, ops = _stored(content, job)

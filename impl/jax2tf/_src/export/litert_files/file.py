@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import flatbuffers
 import numpy as np
@@ -131,6 +131,13 @@ class File:
         data: np.ndarray | None = self.model.buffers[tensor.buffer].data
         return data
 
+    def floats_of(self, tensor: Table) -> np.ndarray | None:
+        """The numbers of a constant of float32; None for another tensor."""
+        content = self.bytes_of(tensor)
+        if content is None or self.type_of(tensor) != "FLOAT32":
+            return None
+        return np.frombuffer(content.tobytes(), np.float32).reshape(sizes_of(tensor))
+
     def new_buffer(self, data: np.ndarray) -> int:
         """The index of a new buffer with these bytes."""
         buffer = self.schema.BufferT()
@@ -149,14 +156,30 @@ class File:
 
     def conversion(self, source: int, result: int, *, is_exact: bool) -> Table:
         """An op that computes integers from float32, or exact numbers from integers."""
-        name, version = ("DEQUANTIZE", 2) if is_exact else ("QUANTIZE", 1)
-        options = f"{name.capitalize()}Options"
+        if is_exact:
+            return self.new_op("DEQUANTIZE", 2, [source], result, self.schema.DequantizeOptionsT())
+        return self.new_op("QUANTIZE", 1, [source], result, self.schema.QuantizeOptionsT())
+
+    def new_op(
+        self, name: str, version: int, inputs: Sequence[int], result: int, options: Table
+    ) -> Table:
+        """An op of one result, which is not yet among those of a graph."""
         op = self.schema.OperatorT()
         op.opcodeIndex = self.code(name, version)
-        op.inputs, op.outputs = np.array([source], np.int32), np.array([result], np.int32)
-        op.builtinOptionsType = getattr(self.schema.BuiltinOptions, options)
-        op.builtinOptions = getattr(self.schema, f"{options}T")()
+        op.inputs, op.outputs = np.array(inputs, np.int32), np.array([result], np.int32)
+        kind = type(options).__name__.removesuffix("T")
+        op.builtinOptionsType = getattr(self.schema.BuiltinOptions, kind)
+        op.builtinOptions = options
         return op
+
+    def remove_unread(self, graph: Table, names: Collection[str]) -> None:
+        """Removes the ops of these names whose result nothing reads."""
+        read = {int(i) for op in graph.operators for i in op.inputs} | set(map(int, graph.outputs))
+        graph.operators = [
+            op
+            for op in graph.operators
+            if self.name_of(op) not in names or int(op.outputs[0]) in read
+        ]
 
 
 def readers_of(graph: Table) -> Mapping[int, list[tuple[PyTree, int]]]:

@@ -17,7 +17,7 @@ import numpy as np
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export.litert_files import biases, islands, tensor_names, weights
 from jax2tf._src.export.litert_files.ends import Ends
-from jax2tf._src.export.litert_files.file import File, sizes_of
+from jax2tf._src.export.litert_files.file import File
 from jax2tf._src.export.litert_files.tensor_names import INNER, OWN, name_of, source_of
 from jax2tf._src.export.tflite import versions
 from jax2tf._src.util.typing import PyTree
@@ -151,11 +151,10 @@ def _not_finite(array: np.ndarray, name: str, signature: str, sample: int) -> Ex
 def _constants(file: File) -> dict[str, np.ndarray]:
     """The constants of float32 by the names of their tensors."""
     return {
-        source_of(tensor): np.frombuffer(content.tobytes(), np.float32).reshape(sizes_of(tensor))
+        source_of(tensor): array
         for graph in file.model.subgraphs
         for tensor in graph.tensors
-        for content in [file.bytes_of(tensor)]
-        if content is not None and file.type_of(tensor) == "FLOAT32"
+        if (array := file.floats_of(tensor)) is not None
     }
 
 

@@ -170,12 +170,8 @@ class _Islands:
                 np.array([_last(same, int(i)) for i in indices], np.int32)
                 for indices in (op.inputs, op.outputs)
             )
-        read = {int(i) for op in kept for i in op.inputs} | set(map(int, graph.outputs))
-        graph.operators = [
-            op
-            for op in kept
-            if self._file.name_of(op) != "DEQUANTIZE" or int(op.outputs[0]) in read
-        ]
+        graph.operators = kept
+        self._file.remove_unread(graph, {"DEQUANTIZE"})
 
     def _changes_nothing(self, op: Table) -> bool:
         if self._file.name_of(op) != "QUANTIZE":

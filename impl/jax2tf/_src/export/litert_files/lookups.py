@@ -50,7 +50,7 @@ class Lookups:
         op.builtinOptions, op.builtinOptionsType = None, 0
         at = self._graph.operators.index(op)
         self._graph.operators[at : at + 1] = [*before, op, *after]
-        self._without_unread_reshapes()
+        self._file.remove_unread(self._graph, _RESHAPES)
 
     def _shaped(self, ids: int, rows: int, result: int) -> list[Table]:
         """The ops that give rows the shape of a result."""
@@ -63,9 +63,10 @@ class Lookups:
         schema = self._file.schema
         shape, joined = schema.ShapeOptionsT(), schema.ConcatenationOptionsT()
         shape.outType = schema.TensorType.INT32
+        parts = [leading, self._constant(sizes[-1:])]
         return [
-            self._op("SHAPE", (ids,), leading, shape),
-            self._op("CONCATENATION", (leading, self._constant(sizes[-1:])), every, joined),
+            self._file.new_op("SHAPE", 1, [ids], leading, shape),
+            self._file.new_op("CONCATENATION", 1, parts, every, joined),
             self._reshape(rows, every, result),
         ]
 
@@ -76,26 +77,9 @@ class Lookups:
             maker = self._makers.get(index)
         return index
 
-    def _without_unread_reshapes(self) -> None:
-        graph = self._graph
-        read = {int(i) for op in graph.operators for i in op.inputs} | set(map(int, graph.outputs))
-        graph.operators = [
-            op
-            for op in graph.operators
-            if self._file.name_of(op) not in _RESHAPES or int(op.outputs[0]) in read
-        ]
-
     def _reshape(self, source: int, shape: int, result: int) -> Table:
-        return self._op("RESHAPE", (source, shape), result, self._file.schema.ReshapeOptionsT())
-
-    def _op(self, name: str, inputs: Sequence[int], result: int, options: Table) -> Table:
-        op = self._file.schema.OperatorT()
-        op.opcodeIndex = self._file.code(name, 1)
-        op.inputs, op.outputs = _indices(*inputs), _indices(result)
-        kind = type(options).__name__.removesuffix("T")
-        op.builtinOptionsType = getattr(self._file.schema.BuiltinOptions, kind)
-        op.builtinOptions = options
-        return op
+        options = self._file.schema.ReshapeOptionsT()
+        return self._file.new_op("RESHAPE", 1, [source, shape], result, options)
 
     def _tensor(self, like: int, role: str, sizes: Sequence[int]) -> int:
         """A new tensor with the dtype of another, which is no constant."""

@@ -220,14 +220,10 @@ class _Graph:
 
     def _weight(self, index: int) -> np.ndarray | None:
         """The array of a tensor, or None if it is not a weight."""
-        tensor = self.tensors[index]
-        data = self._file.bytes_of(tensor)
-        if data is None or self._file.type_of(tensor) != "FLOAT32":
-            return None
         if index in self._graph.outputs or not self._readers[index]:
             return None
-        array = np.frombuffer(data.tobytes(), np.float32).reshape(sizes_of(tensor))
-        return array if is_weight(array) else None
+        array = self._file.floats_of(self.tensors[index])
+        return array if array is not None and is_weight(array) else None
 
     def _dequantized(self, index: int, place: _Place) -> Table:
         """The Dequantize op that computes a tensor from the stored array."""
@@ -238,13 +234,8 @@ class _Graph:
         self.tensors.append(source)
         # Buffer 0 means that the tensor is not a constant.
         tensor.buffer = 0
-        op = schema.OperatorT()
-        op.opcodeIndex = self._file.code("DEQUANTIZE", _DEQUANTIZE_VERSIONS[place.stored.dtype])
-        op.inputs = np.array([len(self.tensors) - 1], np.int32)
-        op.outputs = np.array([index], np.int32)
-        op.builtinOptionsType = schema.BuiltinOptions.DequantizeOptions
-        op.builtinOptions = schema.DequantizeOptionsT()
-        return op
+        version, options = _DEQUANTIZE_VERSIONS[place.stored.dtype], schema.DequantizeOptionsT()
+        return self._file.new_op("DEQUANTIZE", version, [len(self.tensors) - 1], index, options)
 
     def _store(self, tensor: Table, place: _Place) -> None:
         schema, stored = self._file.schema, place.stored

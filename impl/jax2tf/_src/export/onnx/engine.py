@@ -12,7 +12,7 @@ import numpy as np
 
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export import packages, traced
-from jax2tf._src.export.job import Job, converting
+from jax2tf._src.export.job import REFUSALS, Job, converting
 from jax2tf._src.export.onnx import opsets, pairs, weights
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes import idioms
@@ -32,8 +32,6 @@ OPTIONS = {
 }
 
 _WRITER = "the writer of ONNX"
-# Our writer's other errors are mistakes in it.
-_REFUSALS = (NotImplementedError, ExportError)
 
 # Only our writer knows the op of an LSTM. The LSTM of ONNX Runtime is wrong for NaN.
 TARGET = dataclasses.replace(
@@ -83,7 +81,7 @@ def _written(job: Job) -> storage.Parts:
         return _written_by_tensorflow(job)
     job.complexes += made.complexes()
     program = made.program()
-    with converting(_WRITER, job, refusals=_REFUSALS):
+    with converting(_WRITER, job, refusals=REFUSALS):
         return own_graphs.parts_of(program, job.options.get("opset"))
 
 
@@ -92,7 +90,7 @@ def _written_by_tensorflow(job: Job) -> storage.Parts:
     functions = importlib.import_module("jax2tf._src.export.onnx.functions")
     (function,) = job.program().functions.values()
     (signature,) = job.signatures
-    with converting(_WRITER, job, refusals=_REFUSALS):
+    with converting(_WRITER, job, refusals=REFUSALS):
         return functions.parts_of(
             function.get_concrete_function(),
             signature,
