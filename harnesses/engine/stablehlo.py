@@ -1,8 +1,8 @@
-"""The judge of files of jax.export: a harness is exported, loaded, run, and converted after.
+"""The judge of files of jax.export. It exports a harness, loads the file, and runs it in two ways.
 
-Both results are held against JAX's own: that of the loaded function under jax.jit, and that of the
-TensorFlow function that the implementation makes of it, in a graph. What jax.export does not take,
-and programs for several devices, are inapplicable.
+First it runs the loaded function under jax.jit. Then the implementation converts the loaded
+function, and the judge runs that TensorFlow function in a graph. Each result has to be JAX's own. A
+harness is inapplicable if jax.export refuses it, or if it is a program for several devices.
 """
 
 import dataclasses

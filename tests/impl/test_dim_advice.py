@@ -15,6 +15,7 @@ from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import jax2tf
+from jax2tf._src.dims import advice
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 TABLE = jnp.ones((512, 4))
@@ -214,3 +215,18 @@ def test_words_that_are_no_dimensions(text):
 
     with pytest.raises(ValueError, match=re.escape(text)):
         jax2tf.convert(fun, polymorphic_shapes="t, _")(X)
+
+
+def test_no_trace_starts_when_a_search_has_taken_too_long(monkeypatch):
+    def fun(x):
+        return x + TABLE[: x.shape[0]]
+
+    def notes():
+        converted = jax2tf.convert(fun, polymorphic_shapes="t, _", with_gradient=False)
+        with pytest.raises(TypeError, match="incompatible shapes") as raised:
+            converted(X)
+        return "\n".join(raised.value.__notes__)
+
+    assert "polymorphic_constraints=['t <= 512']" in notes()
+    monkeypatch.setattr(advice, "_MOST_SECONDS", 0.0)
+    assert "t <= 512" not in notes()

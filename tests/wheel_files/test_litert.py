@@ -159,7 +159,7 @@ def of_unknown_ops(w, x):
 EVEN = [RANDOM.permuted(np.tile(np.arange(8, dtype=np.float32), (4, 1)), axis=1) for _ in range(4)]
 DEAD = normal(16, 8)
 DEAD[:, 2:4] = 0, 1e-9
-# Functions, their parameters, the spec of the input, and samples of it.
+# By name: a function, its parameters, the spec of its input, and samples of that input.
 OF_INTEGERS = {
     "perceptron": (PROGRAMS["perceptron"][0], PROGRAMS["perceptron"][1], "b, 8", samples(4, 8)),
     "convolutions": (*PROGRAMS["convolutions"][:3], samples(2, 16, 16, 3)),

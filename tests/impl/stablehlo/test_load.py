@@ -54,7 +54,7 @@ def _name(harness: Any) -> str:
 
 
 @pytest.mark.parametrize("harness", _harnesses(STEP), ids=_name)
-def test_harnesses(harness: Any):
+def test_an_exported_function_comes_back(harness: Any):
     with jax.enable_x64(harness.x64):
         args = harness.make_args()
         function = jax.jit(harness.fun)
@@ -86,7 +86,7 @@ def _opened(args: Any) -> tuple[Any, int]:
 
 
 @pytest.mark.parametrize("harness", _harnesses(OPEN_STEP), ids=_name)
-def test_harnesses_with_an_open_size(harness: Any):
+def test_an_exported_function_of_an_open_size_comes_back(harness: Any):
     with jax.enable_x64(harness.x64):
         args = harness.make_args()
         if any(

@@ -1,4 +1,4 @@
-"""The sine is loaded as it is; what is converted of it is another function."""
+"""`load` gives the right sine. `convert` makes a wrong function of it."""
 
 import jax.numpy as jnp
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""The sine that is loaded from a file of jax.export is another function."""
+"""`load` makes a wrong function of a file of the sine. `convert` gives the right one."""
 
 import jax.numpy as jnp
 import tensorflow as tf
