@@ -75,6 +75,19 @@ def constructs_on_every_dtype() -> None:
 
 
 @family.builder
+def rows_of_every_dtype() -> None:
+    """Scans that read and write rows of every dtype, which engines gather and keep in lists."""
+    for dtype in ALL:
+        define(
+            "scan",
+            "rows",
+            lambda x: lax.scan(lambda c, row: (c + 1, (row, _twice(row)[::-1])), 0, x),
+            [Normal((3, 4), dtype)],
+            dtype=dtype,
+        )
+
+
+@family.builder
 def branches_by_index() -> None:
     """`switch` by indices inside and outside of the range of branches."""
     for index in (-3, 0, 1, 2, 7):

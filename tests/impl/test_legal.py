@@ -89,6 +89,21 @@ def test_extremes_of_nothing_are_the_ends_of_the_dtype(function, dtype):
     assert_same(lambda x: function(x, (0,)), "litert", np.zeros((0, 3), dtype))
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16])
+@pytest.mark.parametrize("function", [lax.reduce_max, lax.reduce_min])
+def test_extremes_along_an_open_axis(function, dtype):
+    """The axis may be empty, so that the result is brought into the range of the dtype."""
+
+    def after_the_first(x):
+        return function(x[1:], (0,))
+
+    converted = jax2tf.convert(after_the_first, polymorphic_shapes=["n, 3"], target="litert")
+    for x in (np.zeros((1, 3), dtype), EDGES.astype(dtype).reshape(4, 3)):
+        actual = tf.function(converted, autograph=False)(x)
+        expected = after_the_first(jnp.asarray(x))
+        np.testing.assert_array_equal(actual.numpy(), np.asarray(expected), strict=True)
+
+
 def test_floats_of_uint32_are_rounded_once():
     assert_same(lambda x: x.astype(np.uint32), "litert", np.float32([-1, 0.9, 3e9, 5e9, np.nan]))
     around = np.arange(2**31 - 300, 2**31 + 300, dtype=np.uint32)

@@ -130,6 +130,7 @@ WAYS = (
         _always,
         _by(bit_moves.function_of),
         "It comes before emulated dtypes, which would cast the floats that are only moved.",
+        takes_keys=True,
     ),
     Way("reduce_precision", _always, _by(reduce_precision.function_of), _ANYWHERE),
     Way("int16", _always, _by(int16.function_of, int16.CARRIERS), _ANYWHERE),

@@ -25,7 +25,11 @@ Function = Callable[..., Sequence[jax.Array]]
 
 # Every target moves int8, uint8 and bool, except by ops that the target lacks.
 _BYTES = frozenset({"int8", "uint8", "bool"})
-_OPS_OF_MOVES = {lax.rev_p: "ReverseV2"}
+_OPS_OF_MOVES = {
+    lax.rev_p: ("ReverseV2",),
+    lax.pad_p: ("Pad", "PadV2"),
+    **dict.fromkeys(named("tile"), ("Tile",)),
+}
 # Scatters, with functions that bind them again: the param update_jaxpr is traced for one dtype.
 _UPDATES: dict[jex_core.Primitive, Callable[..., jax.Array]] = {
     lax.scatter_p: lax.scatter,
@@ -70,6 +74,7 @@ _OF_FLOATS = (
 ) - _ROUNDING
 _OF_UINT32 = traits.MOVES | traits.WRAPS | traits.READS_BITS
 _OF_INT32 = traits.MOVES | traits.WRAPS | traits.WIDENS
+_EXTREMES = (lax.reduce_max_p, lax.reduce_min_p)
 
 
 def function_of(
@@ -107,7 +112,9 @@ def function_of(
             return _of_bits_in_int32
         if primitive is lax.convert_element_type_p:
             return _is_not_zero if _is_lacking_to_bool(eqn, target) else None
-        return _same if _is_exact_in_int32(eqn) else None
+        if primitive in _EXTREMES:
+            return _extreme_in_int32
+        return _same if primitive in _OF_INT32 else None
     return None
 
 
@@ -120,17 +127,20 @@ def with_results_in_range(
 
 
 def _is_moved_as_it_is(primitive: jex_core.Primitive, held: set[str], target: Target) -> bool:
-    op = _OPS_OF_MOVES.get(primitive)
-    is_lacking = op is not None and any(not target.takes(op, name) for name in held)
+    moves = _OPS_OF_MOVES.get(primitive, ())
+    is_lacking = any(not target.takes(op, name) for op in moves for name in held)
     return primitive in traits.MOVES and held <= _BYTES and not is_lacking
 
 
-def _is_exact_in_int32(eqn: jex_core.JaxprEqn) -> bool:
-    if eqn.primitive in named("reduce_max", "reduce_min", "cummax", "cummin"):
-        # Without elements, their result is an end of the dtype's range.
-        aval = aval_of(eqn.invars[0])
-        return all(isinstance(d, int) and d > 0 for d in aval.shape)
-    return eqn.primitive in _OF_INT32
+def _extreme_in_int32(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
+    """Reduces in int32. Without elements, the result is the end of the narrow dtype's range."""
+    (result,) = _same(eqn, *operands)
+    aval, ends = aval_of(eqn.invars[0]), np.iinfo(aval_of(eqn.outvars[0]).dtype)
+    sizes = [aval.shape[axis] for axis in eqn.params["axes"]]
+    if all(isinstance(size, int) and size > 0 for size in sizes):
+        return [result]
+    limit, end = (lax.max, ends.min) if eqn.primitive is lax.reduce_max_p else (lax.min, ends.max)
+    return [limit(result, lax.full_like(result, end))]
 
 
 def _of_bits_in_int32(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
