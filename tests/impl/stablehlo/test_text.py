@@ -169,6 +169,11 @@ REFUSED = {
         "%0 = stablehlo.custom_call @nobody(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>",
         "@nobody: JAX has no function for this target",
     ),
+    "a library of other platforms": (
+        "%0 = stablehlo.custom_call @hipsolver_geqrf_ffi(%x) : (tensor<2x3xf32>) -> "
+        "tensor<2x3xf32>",
+        r"only GPUs of AMD have.*platforms=\['cpu'\]",
+    ),
     "several devices": (
         '%0 = "stablehlo.all_gather"(%x) <{all_gather_dim = 0 : i64, '
         "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : "

@@ -5,6 +5,7 @@ Each function says why no public name serves.
 
 from jax2tf._src.compat import (
     containers,
+    exports,
     functions,
     graphs,
     jaxprs,
@@ -18,6 +19,7 @@ from jax2tf._src.compat import (
 
 __all__ = [
     "containers",
+    "exports",
     "functions",
     "graphs",
     "jaxprs",

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import export, tree_util
 
+from jax2tf._src import compat
 from jax2tf._src.api.errors import LoadError
 from jax2tf._src.stablehlo import reading
 from jax2tf._src.stablehlo import rules as _rules  # registers the rules
@@ -161,7 +162,8 @@ def _evaluated(exported: export.Exported, origin: str) -> Callable[..., Sequence
 
     def backward(leaves: Sequence[PyTree], cotangents: Sequence[PyTree]) -> tuple[PyTree, ...]:
         """Reads the vjp when it is asked for: an Exported in memory has one of any order."""
-        evaluated = derivative.value("vjp", lambda: _evaluated(exported.vjp(), f"vjp of {origin}"))
+        read = lambda: _evaluated(_vjp_of(exported), f"vjp of {origin}")  # noqa: E731
+        evaluated = derivative.value("vjp", read)
         return tuple(evaluated(*leaves, *cotangents))
 
     @jax.custom_vjp
@@ -170,6 +172,11 @@ def _evaluated(exported: export.Exported, origin: str) -> Callable[..., Sequence
 
     with_vjp.defvjp(lambda *leaves: (evaluate(*leaves), leaves), backward)
     return with_vjp
+
+
+def _vjp_of(exported: export.Exported) -> export.Exported:
+    with compat.exports.reading_expired_files():
+        return exported.vjp()
 
 
 def _is_float0(value: PyTree) -> bool:

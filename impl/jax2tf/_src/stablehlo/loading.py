@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 import jax
 from jax import export
 
+from jax2tf._src import compat
 from jax2tf._src.api.errors import LoadError
 from jax2tf._src.stablehlo import reading
 from jax2tf._src.stablehlo.function import LoadedFunction, of_exported, of_program
@@ -138,7 +139,7 @@ def _of_bytes(data: bytes, origin: str) -> Loaded:
     if text is not None:
         return Loaded(_public(reading.program_of_text(text, origin), origin), origin)
     try:
-        exported = export.deserialize(bytearray(data))
+        exported = _deserialized(data)
     except Exception as error:
         raise LoadError(
             f"jax2tf.load: {origin} is no file of jax.export, no StableHLO bytecode and no text "
@@ -147,6 +148,14 @@ def _of_bytes(data: bytes, origin: str) -> Loaded:
             f"({jax.__version__}), an .mlir file, or the folder of a SavedModel."
         ) from error
     return _of_exported(exported, origin)
+
+
+def _deserialized(data: bytes) -> export.Exported:
+    """A file of jax.export of any age: only its module must be readable, and jaxlib reads those of
+    the last five years.
+    """
+    with compat.exports.reading_expired_files():
+        return export.deserialize(bytearray(data))
 
 
 def _text(data: bytes) -> str | None:

@@ -29,10 +29,7 @@ def _custom_call(
 ) -> PyTree:
     rule = registry.CUSTOM_CALLS.get(call_target_name)
     if rule is None:
-        raise step.refused(
-            "JAX has no function for this target",
-            "write the model without the library that made it, or for the platform 'cpu'",
-        )
+        raise _unknown(step, call_target_name)
     config = step.op.attributes.get("mhlo.backend_config", attributes.get("backend_config", {}))
     of_mhlo = step.op.attributes.get("mhlo.attributes", {})  # of an op of MHLO, by JAX before 0.10
     own = {k: v for k, v in attributes.items() if k not in _HOW_IT_IS_CALLED}
@@ -40,6 +37,42 @@ def _custom_call(
     shapes = np.asarray(attributes.get("indices_of_shape_operands", ()))  # of open results
     operands = tuple(x for i, x in enumerate(operands) if i not in shapes)
     return step.apply(rule, operands, given)
+
+
+def _unknown(step: Step, target: str) -> Exception:
+    for platform, prefixes in _LIBRARIES.items():
+        if target.startswith(prefixes):
+            return step.refused(
+                f"it calls a library that only {platform} have",
+                "export the model for the CPU: jax.export.export(function, platforms=['cpu'])",
+            )
+    return step.refused(
+        "JAX has no function for this target",
+        "write the model without the library that made it, or for the platform 'cpu'",
+    )
+
+
+# How the targets start that JAX writes for other platforms than the CPU.
+_LIBRARIES = {
+    "GPUs of NVIDIA": (
+        *(
+            "cu_",
+            "cublas",
+            "cudnn",
+            "cufft",
+            "curand",
+            "cusolver",
+            "cusparse",
+            "__cu",
+            "mosaic_gpu",
+        ),
+        *("triton", "__gpu$"),
+    ),
+    "GPUs of AMD": ("hip", "rocblas", "rocm", "rocsolver", "miopen"),
+    "TPUs": (
+        *("tpu_", "mosaic", "Qr", "LuDecomposition", "ProductOfElementaryHouseholder", "Eigh"),
+    ),
+}
 
 
 @reads_custom_call(

@@ -27,7 +27,7 @@ def _each(routine: str) -> list[str]:
     return [f"{letter}{routine}" for letter in _LETTERS]
 
 
-def _ok(x: Array) -> Array:
+def status(x: Array) -> Array:
     """The status 0 of a routine, one for each matrix. JAX's functions write NaN where a routine
     fails, so that a caller who looks at the status gets the same.
     """
@@ -73,14 +73,14 @@ def _triangular_solve(
 @_lapack(*_each("potrf"))
 def _potrf(step: Step, x: Array, *, uplo: int) -> list[Array]:
     if _char(uplo) == "L":
-        return [lax.linalg.cholesky(x, symmetrize_input=False), _ok(x)]
-    return [_transposed(lax.linalg.cholesky(_transposed(x), symmetrize_input=False)), _ok(x)]
+        return [lax.linalg.cholesky(x, symmetrize_input=False), status(x)]
+    return [_transposed(lax.linalg.cholesky(_transposed(x), symmetrize_input=False)), status(x)]
 
 
 @_lapack(*_each("getrf"))
 def _getrf(step: Step, x: Array) -> list[Array]:
     factors, pivots, _ = lax.linalg.lu(x)
-    return [factors, pivots + 1, _ok(x)]  # LAPACK counts from one
+    return [factors, pivots + 1, status(x)]  # LAPACK counts from one
 
 
 @_lapack(*_each("geqrf"))
@@ -100,11 +100,11 @@ def _orgqr(step: Step, x: Array, coefficients: Array) -> Array:
 
 
 @_lapack("ssyevd", "dsyevd", "cheevd", "zheevd")
-def _syevd(step: Step, x: Array, *, mode: int, uplo: int) -> list[Array]:
+def _syevd(step: Step, x: Array, *, uplo: int, mode: int = ord("V")) -> list[Array]:
     vectors, values = lax.linalg.eigh(
         x, lower=_char(uplo) == "L", symmetrize_input=False, sort_eigenvalues=False
     )
-    return [vectors, values, _ok(x)]
+    return [vectors, values, status(x)]
 
 
 @_lapack(*_each("gesdd"))
@@ -114,9 +114,9 @@ def _gesdd(step: Step, x: Array, *, mode: int) -> list[Array]:
         (values,) = (lax.linalg.svd(x, compute_uv=False),)
         batch = x.shape[:-2]
         empty = [jnp.zeros((*batch, *t.shape[-2:]), t.dtype) for t in step.types[2:4]]
-        return [x, values, *empty, _ok(x)]
+        return [x, values, *empty, status(x)]
     left, values, right = lax.linalg.svd(x, full_matrices=_char(mode) == "A")
-    return [x, values, left, right, _ok(x)]
+    return [x, values, left, right, status(x)]
 
 
 @_lapack("sgesvd", "dgesvd", "cgesvd", "zgesvd")
@@ -124,16 +124,28 @@ def _gesvd(step: Step, x: Array, *, mode: int) -> list[Array]:
     return _gesdd(step, x, mode=mode)
 
 
+def _eigen(step: Step, x: Array, has_left: bool, has_right: bool) -> tuple[Array, list[Array]]:
+    """The eigenvalues, and the eigenvectors of both sides; zeros where they are not asked for."""
+    values, *found = lax.linalg.eig(
+        x, compute_left_eigenvectors=has_left, compute_right_eigenvectors=has_right
+    )
+    shape, vectors = x.shape, iter(found)
+    sides = [
+        next(vectors) if has else jnp.zeros(shape, values.dtype) for has in (has_left, has_right)
+    ]
+    return values, sides
+
+
 @_lapack("sgeev", "dgeev")
 def _geev(step: Step, x: Array, *, compute_left: int, compute_right: int) -> list[Array]:
-    values, left, right = lax.linalg.eig(x)
-    return [lax.real(values), lax.imag(values), left, right, _ok(x)]
+    values, vectors = _eigen(step, x, _char(compute_left) == "V", _char(compute_right) == "V")
+    return [lax.real(values), lax.imag(values), *vectors, status(x)]
 
 
 @_lapack("cgeev", "zgeev")
 def _geev_complex(step: Step, x: Array, *, compute_left: int, compute_right: int) -> list[Array]:
-    values, left, right = lax.linalg.eig(x)
-    return [values, left, right, _ok(x)]
+    values, vectors = _eigen(step, x, _char(compute_left) == "V", _char(compute_right) == "V")
+    return [values, *vectors, status(x)]
 
 
 @_lapack(*_each("gees"))
@@ -144,7 +156,7 @@ def _gees(step: Step, x: Array, *, mode: int, sort: int) -> list[Array]:
     diagonal = jnp.diagonal(triangle, axis1=-2, axis2=-1)
     is_complex = jnp.issubdtype(x.dtype, jnp.complexfloating)
     values = [diagonal] if is_complex else [diagonal, jnp.zeros_like(diagonal)]
-    return [triangle, vectors, *values, _ok(x), _ok(x)]
+    return [triangle, vectors, *values, status(x), status(x)]
 
 
 @_lapack(*_each("gehrd"))
@@ -152,14 +164,14 @@ def _gehrd(step: Step, x: Array, *, low: int, high: int) -> list[Array]:
     if (low, high) != (1, x.shape[-1]):
         raise step.refused("it leaves rows and columns out", "use jax.lax.linalg.hessenberg")
     factors, coefficients = lax.linalg.hessenberg(x)
-    return [factors, coefficients, _ok(x)]
+    return [factors, coefficients, status(x)]
 
 
 @_lapack("ssytrd", "dsytrd", "chetrd", "zhetrd")
 def _sytrd(step: Step, x: Array, *, uplo: int) -> list[Array]:
     found = lax.linalg.tridiagonal(x, lower=_char(uplo) == "L")
     matrix, diagonal, off_diagonal, coefficients = found
-    return [matrix, diagonal, off_diagonal, coefficients, _ok(x)]
+    return [matrix, diagonal, off_diagonal, coefficients, status(x)]
 
 
 @_lapack(*_each("trsm"))
