@@ -10,7 +10,7 @@ import numpy as np
 from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
 
-from jax2tf._src.stablehlo.program import TensorType, TokenType, TupleType, Type
+from jax2tf._src.stablehlo.program import Quantization, TensorType, TokenType, TupleType, Type
 from jax2tf._src.util.typing import PyTree
 
 _DTYPES = {
@@ -63,9 +63,43 @@ def type_of(mlir_type: ir.Type) -> Type:
 
 
 def _tensor_type(shape: tuple[int | None, ...], element: str) -> TensorType:
+    if match := _QUANTIZED.fullmatch(element):
+        return _quantized(shape, *match.groups())
+    if element.startswith("!quant"):
+        raise LookupError(f"no rule reads the quantized type {element}")
     if element not in DTYPES:
         raise LookupError(f"JAX has no dtype for elements of type {element}")
     return TensorType(shape, DTYPES[element])
+
+
+# `!quant.uniform<i8<-127:127>:f32:1, {0.1:3, 0.2}>`: storage, its limits, floats, axis, scales.
+_QUANTIZED = re.compile(
+    r"!quant\.uniform<([iu])(\d+)(?:<(-?\d+):(-?\d+)>)?:(\w+)(?::(\d+))?, \{?([^{}]*)\}?>"
+)
+
+
+def _quantized(
+    shape: tuple[int | None, ...],
+    sign: str,
+    bits: str,
+    lowest: str | None,
+    highest: str | None,
+    expressed: str,
+    axis: str | None,
+    parameters: str,
+) -> TensorType:
+    dtype = DTYPES["ui" + bits if sign == "u" else sign + bits]
+    n = int(bits) - (sign == "i")
+    pairs = [pair.partition(":") for pair in parameters.split(",")]
+    quantization = Quantization(
+        DTYPES[expressed],
+        tuple(float(scale) for scale, _, _ in pairs),
+        tuple(int(zero or 0) for _, _, zero in pairs),
+        None if axis is None else int(axis),
+        int(lowest or -(1 << n) * (sign == "i")),
+        int(highest or (1 << n) - 1),
+    )
+    return TensorType(shape, dtype, quantization)
 
 
 def attribute(value: ir.Attribute) -> PyTree:

@@ -91,6 +91,8 @@ class _Pass:
 
     def _scalars(self, op: Op, before: dict[int, _Before]) -> list[Op]:
         """Notes what an op broadcasts; returns the constant that one of equal elements repeats."""
+        if op.is_quantized:
+            return []
         if op.name in _BROADCASTS and (found := _broadcast(op)) is not None:
             before[op.results[0]] = found
         if op.name != "stablehlo.constant" or not _repeats(op.attributes["value"]):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import jax
 import numpy as np
 
-from jax2tf._src.stablehlo import registry
+from jax2tf._src.stablehlo import quantized, registry
 from jax2tf._src.stablehlo.broadcasts import used_in, without_broadcasts
 from jax2tf._src.stablehlo.errors import refused
 from jax2tf._src.stablehlo.known import Sizes, as_sizes, fold, fold_call, is_known
@@ -327,6 +327,8 @@ class Evaluator:
         self, op: Op, operands: tuple[Value, ...], environment: dict[int, Value]
     ) -> list[Value]:
         """The results of one op."""
+        if op.is_quantized and not quantized.moves_integers(op):
+            return self._in_floats(op, operands, environment)
         folded = fold(op, operands)
         if folded is not None:
             return [folded]
@@ -337,6 +339,16 @@ class Evaluator:
         if rule is None:
             raise step.refused("it has no counterpart in jax.lax", "write the model without it")
         return listed(step.apply(rule, operands, op.attributes))
+
+    def _in_floats(
+        self, op: Op, operands: tuple[Value, ...], environment: dict[int, Value]
+    ) -> list[Value]:
+        """The results of an op of quantized tensors, which the specification defines as those of
+        floats, quantized.
+        """
+        floats = tuple(map(quantized.dequantize, map(as_array, operands), op.operand_types))
+        results = self.results(quantized.of_floats(op), floats, environment)
+        return list(map(quantized.quantize, results, op.types))
 
 
 def _check_that_32_bits_do(step: Step) -> None:

@@ -71,6 +71,8 @@ def of_sizes(values: PyTree, dtype: np.dtype) -> PyTree:
 
 def fold(op: Op, operands: Sequence[PyTree]) -> PyTree:
     """The known result of an op whose operands are known; None for another op or result."""
+    if op.is_quantized:
+        return None
     if op.name in ("stablehlo.and", "stablehlo.or"):
         return _fold_truth(op, operands)
     does_nothing = op.name in _MAY_DO_NOTHING and op.operand_types[0] == op.types[0]

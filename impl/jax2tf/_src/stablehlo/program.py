@@ -16,11 +16,38 @@ from jax2tf._src.util.typing import PyTree
 
 
 @dataclasses.dataclass(frozen=True)
+class Quantization:
+    """How integers stand for floats: `(integer - zero_point) * scale`.
+
+    Attributes:
+      expressed: the dtype of the floats.
+      scales, zero_points: one for all elements, or one for each index along an axis.
+      axis: that axis; None for one scale.
+      lowest, highest: the integers that are used.
+    """
+
+    expressed: np.dtype
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int | None
+    lowest: int
+    highest: int
+
+    def is_same(self, other: Quantization) -> bool:
+        """Whether an integer stands for the same float, along whatever axis."""
+        return dataclasses.replace(self, axis=None) == dataclasses.replace(other, axis=None)
+
+
+@dataclasses.dataclass(frozen=True)
 class TensorType:
-    """A tensor's shape and dtype. A size that is not known when the file is written is None."""
+    """A tensor's shape and dtype. A size that is not known when the file is written is None.
+
+    A quantized tensor has the dtype of its integers.
+    """
 
     shape: tuple[int | None, ...]
     dtype: np.dtype
+    quantization: Quantization | None = None
 
     @property
     def is_static(self) -> bool:
@@ -95,6 +122,11 @@ class Op:
     def captures(self) -> Iterator[int]:
         """The values from around its regions that these read."""
         return (number for region in self.regions for number in region.captures)
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether an operand or a result is quantized."""
+        return any(getattr(t, "quantization", None) for t in (*self.operand_types, *self.types))
 
     @property
     def reads(self) -> Iterator[int]:

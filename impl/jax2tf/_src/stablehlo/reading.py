@@ -57,6 +57,8 @@ def program_of_text(text: str, origin: str) -> Program:
     """
     with mlir.make_ir_context():
         try:
+            if "!quant." in text:  # jaxlib knows the types only after it ran the passes of VHLO
+                _to_stablehlo(ir.Module.parse("module {}"))
             module = ir.Module.parse(text)
             if "vhlo." in text:
                 _to_stablehlo(module)

@@ -26,6 +26,8 @@ def combiner(region: Region) -> str:
     if len(region.ops) != 1:
         return ""
     (op,) = region.ops
+    if op.is_quantized:  # it does not add the integers that stand for floats
+        return ""
     name = op.name.removeprefix("stablehlo.")
     if op.results != (result,):
         return ""
