@@ -51,6 +51,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "norm": _standardized,
     "attention": _attention,
     "log_softmax": jax.nn.log_softmax,
+    "cumlogsumexp": lambda x: lax.cumlogsumexp(x, 1) + lax.cumlogsumexp(x + 0j, 0).real,
     "lstm": _lstm,
     "nested": lambda x: lax.map(lambda r: lax.map(lambda s: s * r, x), x),
     "counts": lambda x: lax.fori_loop(0, 3, lambda i, y: jnp.sin(y) * i, x),

@@ -183,7 +183,7 @@ def _reduce_window(
     strides, base, dilations = sizes
     pads = [(0, 0)] * len(ones) if padding is None else [tuple(map(int, p)) for p in padding]
     window = _Window(window_dimensions, strides, pads, base, dilations)
-    return _over_windows(step.op.regions[0], step.region(0), operands, window)
+    return _over_windows(step, step.op.regions[0], step.region(0), operands, window)
 
 
 class _Window(NamedTuple):
@@ -202,16 +202,25 @@ class _Window(NamedTuple):
 
 
 def _over_windows(
-    region: Region, function: Callable[..., list[Array]], operands: Sequence[Array], window: _Window
+    step: Step,
+    region: Region,
+    function: Callable[..., list[Array]],
+    operands: Sequence[Array],
+    window: _Window,
 ) -> list[Array]:
     count = len(operands) // 2
     arrays, initials = operands[:count], operands[count:]
     kind = _operator(region, arrays[0].dtype) if count == 1 else ""
     if not kind:
+        found = None
+        if count == 1:
+            found = _cumulative_logsumexp(step, region, function, operands, window)
+        if found is not None:
+            return [found]
         computation = _computation(function)
         return list(lax.reduce_window(tuple(arrays), tuple(initials), computation, *window))
     if window.is_dense and _is_identity(kind, initials[0]):
-        found = _cumulative(kind, arrays[0], window.dimensions, window.padding)
+        found = _cumulative(kind, arrays[0], window)
         if found is not None:
             return [found]
     initial = _initial(kind, initials[0])
@@ -230,24 +239,67 @@ def _dynamic_reduce_window(step: Step, *operands: Array) -> list[Array]:
     (name,) = step.op.attributes["called_computations"]
     region = step.evaluator.program.functions[name].body
     function = lambda *xs: step.call(name, *xs)  # noqa: E731
-    return _over_windows(region, function, [as_array(x) for x in arrays], window)
+    return _over_windows(step, region, function, [as_array(x) for x in arrays], window)
 
 
-def _cumulative(
-    kind: str, x: Array, window: tuple[Size, ...], pads: Sequence[tuple[Size, ...]]
-) -> Array | None:
+def _cumulative(kind: str, x: Array, window: _Window) -> Array | None:
     """A window over all elements before (after) each one is a cumulative reduction."""
-    axes = [i for i, n in enumerate(window) if n != 1]
-    if len(axes) != 1 or kind not in _CUMULATIVE:
+    whole = _whole_axis(x, window)
+    if whole is None or kind not in _CUMULATIVE:
+        return None
+    axis, reverse = whole
+    return _CUMULATIVE[kind](x, axis=axis, reverse=reverse)
+
+
+def _whole_axis(x: Array, window: _Window) -> tuple[int, bool] | None:
+    """The axis along which a window reaches to the first element, or to the last (True)."""
+    axes = [i for i, n in enumerate(window.dimensions) if n != 1]
+    axes = axes or [i for i, n in enumerate(x.shape) if n == 1][:1]
+    if len(axes) != 1:
         return None
     (axis,) = axes
-    others = [pad for i, pad in enumerate(pads) if i != axis]
-    n = x.shape[axis]
-    if window[axis] != n or any(pad != (0, 0) for pad in others):
+    others = [pad for i, pad in enumerate(window.padding) if i != axis]
+    n, pads = x.shape[axis], window.padding[axis]
+    if window.dimensions[axis] != n or any(pad != (0, 0) for pad in others):
         return None
-    if pads[axis] not in ((n - 1, 0), (0, n - 1)):
+    return (axis, pads == (0, n - 1)) if pads in ((n - 1, 0), (0, n - 1)) else None
+
+
+def _cumulative_logsumexp(
+    step: Step,
+    region: Region,
+    function: Callable[..., list[Array]],
+    operands: Sequence[Array],
+    window: _Window,
+) -> Array | None:
+    """JAX writes lax.cumlogsumexp as a window whose computation is logaddexp. Trying tells it."""
+    x, initial = operands
+    whole = _whole_axis(x, window) if window.is_dense else None
+    is_float = jnp.issubdtype(x.dtype, jnp.inexact)
+    names = {op.name.removeprefix("stablehlo.") for op in ops_of(region)}
+    is_closed = all(isinstance(step.environment.get(n), np.ndarray) for n in region.captures)
+    if whole is None or not is_float or not is_closed or "exponential" not in names:
         return None
-    return _CUMULATIVE[kind](x, axis=axis, reverse=pads[axis] == (0, n - 1))
+    if not isinstance(initial, np.ndarray) or not (initial.real == -np.inf).all():
+        return None
+    is_complex = jnp.issubdtype(x.dtype, jnp.complexfloating)
+    samples = np.array(_ANGLES if is_complex else _NUMBERS)
+    pairs = np.array(list(itertools.product(samples, repeat=2))).astype(x.dtype).T
+    with jax.ensure_compile_time_eval():
+        found, expected = (
+            np.asarray(jax.jit(jax.vmap(f))(*pairs)).astype(complex if is_complex else float)
+            for f in (lambda a, b: as_array(function(a, b)[0]), jnp.logaddexp)
+        )
+    error = 64 * float(jnp.finfo(x.dtype).eps)
+    parts = ((found.real, expected.real), (found.imag, expected.imag))
+    if not all(np.allclose(*part, error, error, equal_nan=True) for part in parts):
+        return None
+    axis, reverse = whole
+    return lax.cumlogsumexp(x, axis=axis, reverse=reverse)
+
+
+_NUMBERS = (0.25, -1.5, 80.0, -0.0, float("inf"), -float("inf"), float("nan"))
+_ANGLES = (0.5 + 3j, -1.5 - 2j, 1 + 2.5j, 80j, -0.0, complex(-float("inf"), 0.0))
 
 
 @reads("stablehlo.select_and_scatter")
