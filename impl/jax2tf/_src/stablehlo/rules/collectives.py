@@ -20,6 +20,7 @@ def _device(step: Step) -> Array:
     "stablehlo.all_reduce",
     "stablehlo.all_to_all",
     "stablehlo.collective_broadcast",
+    "stablehlo.collective_reduce",
     "stablehlo.reduce_scatter",
     "stablehlo.cross-replica-sum",
 )
@@ -59,6 +60,14 @@ for _name in ("infeed", "outfeed", "send", "recv"):
         f"stablehlo.{_name}",
         "it exchanges data with the host while it runs",
         "write the model without callbacks, infeed and outfeed",
+    )
+
+
+for _name in ("async_start", "async_done"):
+    _register_refused(
+        f"stablehlo.{_name}",
+        "it exchanges data between devices while others compute",
+        "export the model for one device: without a mesh, or with a mesh of one device",
     )
 
 

@@ -17,7 +17,7 @@ from jax2tf._src.util.typing import PyTree
 Numbers = Mapping[str, PyTree]
 
 
-def _precision(config: tuple[str, ...]) -> PyTree:
+def precision(config: tuple[str, ...]) -> PyTree:
     levels = tuple(lax.Precision[level] for level in config)
     return None if not levels or set(levels) == {lax.Precision.DEFAULT} else levels
 
@@ -56,7 +56,7 @@ def _dot_general(
         x,
         y,
         (contracting, batching),
-        precision=_algorithm(algorithm) if algorithm else _precision(precision_config),
+        precision=_algorithm(algorithm) if algorithm else precision(precision_config),
         preferred_element_type=step.result.dtype,
     )
 
@@ -68,7 +68,7 @@ def _dot(step: Step, x: Array, y: Array, *, precision_config: tuple[str, ...] = 
         x,
         y,
         numbers,
-        precision=_precision(precision_config),
+        precision=precision(precision_config),
         preferred_element_type=step.result.dtype,
     )
 
@@ -116,7 +116,7 @@ def _convolution(
         specs,
         feature_group_count,
         batch_group_count,
-        _precision(precision_config),
+        precision(precision_config),
         step.result.dtype,
     )
 

@@ -157,9 +157,14 @@ def _multiply(step: Step, x: Array, y: Array) -> Array:
 
 @reads("stablehlo.power")
 def _power(step: Step, x: Array, y: Array) -> Array:
-    if np.issubdtype(x.dtype, np.integer):
-        return jnp.power(x, y).astype(x.dtype)
-    return lax.pow(x, y)
+    if not jnp.issubdtype(x.dtype, jnp.integer):
+        return lax.pow(x, y)
+    power = jnp.power(x, y).astype(x.dtype)
+    if jnp.issubdtype(x.dtype, jnp.unsignedinteger):
+        return power
+    # XLA rounds x ** -n to zero, and keeps that of 1 and -1.
+    sign = jnp.where(y & 1, x, x * x)
+    return jnp.where(y >= 0, power, jnp.where(abs(x) == 1, sign, jnp.zeros_like(x)))
 
 
 @reads("stablehlo.compare")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -92,13 +93,12 @@ def _scatter(
     scatter_dimension_numbers: Numbers,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-) -> Array:
+) -> list[Array]:
     """StableHLO leaves out updates that do not fit, as lax.GatherScatterMode.FILL_OR_DROP."""
-    if len(operands) != 3:
-        raise step.refused("it updates several arrays at once", "scatter into each array")
-    x, indices, updates = operands
-    kind = combiner(step.op.regions[0]) or complex_extreme(step)
-    if x.dtype == np.bool_:
+    count = len(operands) // 2
+    arrays, indices, updates = operands[:count], operands[count], operands[count + 1 :]
+    kind = combiner(step.op.regions[0]) or (complex_extreme(step) if count == 1 else "")
+    if arrays[0].dtype == np.bool_:
         kind = {"or": "maximum", "and": "minimum", "add": "maximum"}.get(kind, kind)
     numbers = lax.ScatterDimensionNumbers(
         update_window_dims=scatter_dimension_numbers["update_window_dims"],
@@ -113,16 +113,86 @@ def _scatter(
         "mode": lax.GatherScatterMode.FILL_OR_DROP,
     }
     indices = _last(indices, scatter_dimension_numbers["index_vector_dim"])
-    if kind in _SCATTERS:
-        return _SCATTERS[kind](x, indices, updates, numbers, **options)
-    if not _reads_update(step.op.regions[0]):
-        function = step.region(0)
+    if count == 1 and kind in _SCATTERS:
+        return [_SCATTERS[kind](arrays[0], indices, updates[0], numbers, **options)]
+    if count == 1 and not _reads_update(step.op.regions[0]):
+        function, (x,), shape = step.region(0), arrays, updates[0].shape
         apply = lambda x: as_array(function(x, x)[0])  # noqa: E731
-        return lax.scatter_apply(x, indices, apply, numbers, update_shape=updates.shape, **options)
-    raise step.refused(
-        "its updates are not added, subtracted, multiplied, replaced or compared",
-        "use one of these in the model",
+        return [lax.scatter_apply(x, indices, apply, numbers, update_shape=shape, **options)]
+    combine = _combined(step, numbers)
+    if unique_indices or all(size == 1 for size in indices.shape[:-1]):
+        return combine(arrays, indices, updates)
+    return _one_by_one(step, arrays, indices, updates, numbers)
+
+
+Combine = Callable[[Sequence[Array], Array, Sequence[Array]], list[Array]]
+
+
+def _combined(step: Step, numbers: lax.ScatterDimensionNumbers) -> Combine:
+    """Updates by the region: windows are read, computed with and written, for distinct indices."""
+    of_scalars = lambda *xs: tuple(as_array(y) for y in step.region(0)(*xs))  # noqa: E731
+    function: PyTree = jax.vmap(of_scalars)
+
+    def combine(arrays: Sequence[Array], indices: Array, updates: Sequence[Array]) -> list[Array]:
+        before = [_windows(x, indices, u, numbers) for x, u in zip(arrays, updates, strict=True)]
+        flat = (lax.reshape(x, (x.size,)) for x in (*before, *updates))
+        after = (lax.reshape(x, u.shape) for x, u in zip(function(*flat), updates, strict=True))
+        drop = lax.GatherScatterMode.FILL_OR_DROP
+        return [
+            lax.scatter(x, indices, u, numbers, mode=drop)
+            for x, u in zip(arrays, after, strict=True)
+        ]
+
+    return combine
+
+
+def _windows(x: Array, indices: Array, update: Array, numbers: PyTree) -> Array:
+    """The elements that updates meet."""
+    left_out = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
+    sizes = iter([update.shape[axis] for axis in numbers.update_window_dims])
+    return lax.gather(
+        x,
+        indices,
+        lax.GatherDimensionNumbers(
+            offset_dims=numbers.update_window_dims,
+            collapsed_slice_dims=numbers.inserted_window_dims,
+            start_index_map=numbers.scatter_dims_to_operand_dims,
+            operand_batching_dims=numbers.operand_batching_dims,
+            start_indices_batching_dims=numbers.scatter_indices_batching_dims,
+        ),
+        [1 if axis in left_out else next(sizes) for axis in range(x.ndim)],
+        mode=lax.GatherScatterMode.CLIP,
     )
+
+
+def _one_by_one(
+    step: Step,
+    arrays: Sequence[Array],
+    indices: Array,
+    updates: Sequence[Array],
+    numbers: lax.ScatterDimensionNumbers,
+) -> list[Array]:
+    """Updates in the order of the indices, of which several may be the same."""
+    if numbers.operand_batching_dims:
+        raise step.refused(
+            "its updates are not added, subtracted, multiplied, replaced or compared, and it has "
+            "batches",
+            "scatter without batches (jax.vmap), or with one of these operations",
+        )
+    windows = numbers.update_window_dims
+    others = [axis for axis in range(updates[0].ndim) if axis not in windows]
+    one = numbers._replace(update_window_dims=tuple(range(1, 1 + len(windows))))
+    rows = [lax.transpose(u, (*others, *windows)) for u in updates]
+    count = math.prod(indices.shape[:-1])
+    rows = [lax.reshape(u, (count, 1, *u.shape[len(others) :])) for u in rows]
+    places = lax.reshape(indices, (count, 1, indices.shape[-1]))
+    combine = _combined(step, one)
+
+    def update(carry: list[Array], row: PyTree) -> tuple[list[Array], None]:
+        index, parts = row
+        return combine(carry, index, parts), None
+
+    return lax.scan(update, list(arrays), (places, rows))[0]
 
 
 def _reads_update(region: Region) -> bool:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 import jax.numpy as jnp
 from jax import lax
 
 from jax2tf._src.stablehlo import registry
-from jax2tf._src.stablehlo.evaluator import Step
+from jax2tf._src.stablehlo.evaluator import Step, as_array
 from jax2tf._src.stablehlo.registry import reads, reads_composite
+from jax2tf._src.stablehlo.rules.convolution import precision
 from jax2tf._src.util.typing import HloValue as Array
-from jax2tf._src.util.typing import PyTree
 
 _FUNCTIONS: Mapping[str, Callable[..., Array]] = {
     "acos": lax.acos,
@@ -123,5 +124,55 @@ def _mulhi(step: Step, x: Array, y: Array) -> Array:
 
 
 @reads("chlo.ragged_dot")
-def _ragged_dot(step: Step, *operands: Array, **attributes: PyTree) -> Array:
-    raise step.refused("no rule reads ragged products", "export the model for the platform 'cpu'")
+def _ragged_dot(
+    step: Step,
+    x: Array,
+    y: Array,
+    sizes: Array,
+    *,
+    ragged_dot_dimension_numbers: str,
+    precision_config: tuple[str, ...] = (),
+) -> Array:
+    lists = re.findall(r"(\w+) = \[([\d, ]*)\]", ragged_dot_dimension_numbers)
+    numbers = {name: [int(axis) for axis in re.findall(r"\d+", text)] for name, text in lists}
+    contracting, batching = (
+        tuple(numbers.get(f"{side}_{name}_dimensions", []) for side in ("lhs", "rhs"))
+        for name in ("contracting", "batching")
+    )
+    return lax.ragged_dot_general(
+        x,
+        y,
+        sizes,
+        lax.RaggedDotDimensionNumbers(
+            dot_dimension_numbers=(contracting, batching),
+            lhs_ragged_dimensions=numbers.get("lhs_ragged_dimensions", []),
+            rhs_group_dimensions=numbers.get("rhs_group_dimensions", []),
+        ),
+        precision=precision(precision_config),
+        preferred_element_type=step.result.dtype,
+    )
+
+
+@reads("chlo.scan")
+def _scan(
+    step: Step,
+    *operands: Array,
+    dimension: int,
+    operandSegmentSizes: tuple[int, ...],
+    resultSegmentSizes: tuple[int, ...],
+    is_reverse: bool = False,
+    is_associative: bool = False,
+    scan_dim_size: int = 0,
+) -> list[Array]:
+    """The region takes an element of each input and the carries; it gives outputs and carries."""
+    (n_inputs, _), (n_outputs, _) = operandSegmentSizes, resultSegmentSizes
+    inputs, inits = operands[:n_inputs], list(operands[n_inputs:])
+    function = step.region(0)
+
+    def body(carries: list[Array], elements: list[Array]) -> tuple[list[Array], list[Array]]:
+        results = [as_array(x) for x in function(*elements, *carries)]
+        return results[n_outputs:], results[:n_outputs]
+
+    rows = [jnp.moveaxis(x, dimension, 0) for x in inputs]
+    carries, outputs = lax.scan(body, inits, rows, scan_dim_size or None, is_reverse)
+    return [*(jnp.moveaxis(x, 0, dimension) for x in outputs), *carries]
