@@ -2,8 +2,9 @@
 
     "abs_float32": "p.pm."
 
-The letters stand in the order of CONSUMER_MODES; a dot says that the cell was not run. Beside them
-are the dtypes of a harness's arguments and results, where these are more than those of the table.
+The letters stand in the order of MODES: the engines, then files of StableHLO that are loaded. A
+dot, or no letter at the end, says that the cell was not run. Beside them are the dtypes of a
+harness's arguments and results, where these are more than those of the table.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import Any
 import jax
 
 from harnesses.cell import origin
-from harnesses.cell.names import CONSUMER_MODES
+from harnesses.cell.names import CONSUMER_MODES, STABLEHLO
 from harnesses.engine.consumers import NO_ARRAYS_OF
 from harnesses.harness import Harness
 from reports.results import OUTCOMES, Row
 
 NAME = "engine_rows"
+MODES = (*CONSUMER_MODES, STABLEHLO)
 
 NOT_RUN = "."
 _INAPPLICABLE = "i"
@@ -35,10 +37,12 @@ def merged(
     cells = {name: list(letters) for name, letters in kept.get("cells", {}).items()}
     versions = dict(kept.get("versions", {}))
     for row in rows:
-        if row["mode"] not in CONSUMER_MODES:
+        if row["mode"] not in MODES:
             continue
-        letters = cells.setdefault(row["harness"], [NOT_RUN] * len(CONSUMER_MODES))
-        letters[CONSUMER_MODES.index(row["mode"])] = _letter(row)
+        letters = cells.setdefault(row["harness"], [])
+        place = MODES.index(row["mode"])
+        letters += [NOT_RUN] * (max(len(CONSUMER_MODES), place + 1) - len(letters))
+        letters[place] = _letter(row)
         versions[row["mode"]] = {
             **{name: row[name] for name in ("jax", "tensorflow", "python")},
             **origin.of(row),
@@ -68,8 +72,8 @@ def is_storable(kept: Mapping[str, Any], harness: str, mode: str) -> bool:
 
 def letter(kept: Mapping[str, Any], harness: str, mode: str) -> str:
     """What came of a cell; NOT_RUN if it was not run, or JAX itself cannot run it."""
-    letters = kept.get("cells", {}).get(harness)
-    found = letters[CONSUMER_MODES.index(mode)] if letters else NOT_RUN
+    letters = kept.get("cells", {}).get(harness, "")
+    found = letters.ljust(len(MODES), NOT_RUN)[MODES.index(mode)]
     return NOT_RUN if found == _INAPPLICABLE else found
 
 

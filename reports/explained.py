@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harnesses.cell.names import CONSUMER_MODES, GRADIENT, GRADIENT_MODES, JAX_SIDE, POLY
+from harnesses.cell.names import CONSUMER_MODES, GRADIENT, GRADIENT_MODES, JAX_SIDE, POLY, STABLEHLO
 from harnesses.harness import Harness
 from limitations.ledger import Limitation
 
@@ -41,14 +41,13 @@ def explained_files(
 
 
 def _where(limitation: Limitation) -> list[str]:
-    """The engines, or the op sets, for which it holds on a CPU; also `gradient` and `poly`."""
+    """The engines, or the op sets, for which it holds on a CPU; also the columns of `supports`."""
     if limitation.devices and "cpu" not in limitation.devices:
         return []
     engines = [mode for mode in limitation.modes if mode in CONSUMER_MODES and mode not in _RUN]
     if not {GRADIENT, *GRADIENT_MODES}.isdisjoint(limitation.modes):
         engines.append(GRADIENT)
-    if POLY in limitation.modes:
-        engines.append(POLY)
+    engines += [mode for mode in (POLY, STABLEHLO) if mode in limitation.modes]
     if limitation.modes and not _RUN.intersection(limitation.modes):
         return engines
     return engines + [

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from harnesses.cell import origin
 from harnesses.cell.cells import Cell
-from harnesses.cell.names import GRADIENT_MODES, JAX_SIDE, MODE_NAMES, POLY, SAVEDMODEL
+from harnesses.cell.names import GRADIENT_MODES, JAX_SIDE, MODE_NAMES, POLY, SAVEDMODEL, STABLEHLO
 from harnesses.cell.rows import VERSIONS, Row, row_of
 from harnesses.engine.consumers import NO_ARRAYS_OF
 from harnesses.harness import COMPLEX, FLOATS, Harness, all_harnesses
@@ -70,6 +70,7 @@ COLUMNS: Mapping[str, Column] = {
         mode: Column(ENGINE_NAMES[mode], "no_xla", (mode,), None)
         for mode in ("litert", "onnx", "openvino", "tfjs")
     },
+    "stablehlo": Column("StableHLO loaded", "xla", (STABLEHLO,), None),
 }
 
 # The runs of which is known how many harnesses of each family ran.
@@ -208,7 +209,7 @@ class _Asked:
         letters = [engine_rows.letter(self._kept, harness.name, engine) for harness in harnesses]
         ran = [letter for letter in letters if letter != engine_rows.NOT_RUN]
         if not ran:
-            return NOT_STORED if dtype in NO_ARRAYS_OF[engine] else NOT_RUN
+            return NOT_STORED if dtype in NO_ARRAYS_OF.get(engine, ()) else NOT_RUN
         return _count(ran.count(engine_rows.PASSED), len(ran), len(letters))
 
 

@@ -71,6 +71,15 @@ def test_the_table_counts_what_was_run():
     assert "None is declared." in files["consumers_savedmodel.md"]
 
 
+def test_rows_of_loaded_files_stand_behind_those_of_engines():
+    before = kept(row("sin_float32", "litert"))
+    before["cells"]["sin_float32"] = before["cells"]["sin_float32"].rstrip(engine_rows.NOT_RUN)
+    assert engine_rows.letter(before, "sin_float32", "stablehlo") == engine_rows.NOT_RUN
+    after = kept(row("sin_float32", "stablehlo", "mismatch"), before=before)
+    letters = [engine_rows.letter(after, "sin_float32", mode) for mode in ("litert", "stablehlo")]
+    assert letters == [engine_rows.PASSED, "m"]
+
+
 def test_a_limitation_has_the_dtypes_of_the_rows_that_failed():
     rows = kept(row("sin_float32", "litert", "mismatch"), row("sin_edge_float32", "litert"))
     ledger = [limitation("sin", "litert"), limitation("tan", "litert")]

@@ -104,7 +104,7 @@ def add_supports_arguments(parser: argparse.ArgumentParser) -> None:
         dest="targets",
         action="append",
         default=[],
-        help="a target, or savedmodel, gradient, poly; may be repeated; default: all",
+        help="a target, or savedmodel, gradient, poly, stablehlo; may be repeated; default: all",
     )
     parser.add_argument("--list", action="store_true", help="print all names that are known")
 

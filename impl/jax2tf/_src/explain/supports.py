@@ -29,10 +29,11 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "gradient": ("gradient",),
     "poly": ("poly",),
     **{name: (name,) for name in ("tensorflow", "litert", "onnx", "openvino", "tfjs", "coreml")},
+    "stablehlo": ("stablehlo",),
 }
 # The columns that count rows of the engines' runs. The others count uses of which the ledger has no
 # limitation; a run proved the ledger.
-_OF_ROWS = frozenset({"savedmodel", "litert", "onnx", "openvino", "tfjs"})
+_OF_ROWS = frozenset({"savedmodel", "litert", "onnx", "openvino", "tfjs", "stablehlo"})
 _WHERE = {"tensorflow": "no_xla"}
 _OPS_ALONE = "not run: known is which ops coremltools converts, by reports/tables/ops.md"
 # How people write the modules of JAX.
@@ -63,7 +64,7 @@ class Support:
     Attributes:
       name: the primitive or function.
       dtype: its dtype.
-      target: the name of the target, of `gradient` or of `poly`.
+      target: the name of the target, of `gradient`, of `poly` or of `stablehlo`.
       column: the mode, for a target that has several; else the target.
       passed, ran, asked: how many harnesses give JAX's result, how many ran, how many there are.
       words: what is said in place of a count; empty where there is one.
@@ -99,7 +100,7 @@ def answer(name: str, dtype: str | None = None, targets: Sequence[str] = ()) -> 
     Args:
       name: of a primitive, as `cumsum`, or of a public function, as `jax.numpy.cumsum`.
       dtype: one dtype; None for all that are known of it.
-      targets: some of `TARGETS`, or `savedmodel`, `gradient`, `poly`; empty for all.
+      targets: some of `TARGETS`, or `savedmodel`, `gradient`, `poly`, `stablehlo`; empty for all.
 
     Returns:
       A line for each dtype and target; below, why, and what to do.
