@@ -52,6 +52,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "attention": _attention,
     "log_softmax": jax.nn.log_softmax,
     "cumlogsumexp": lambda x: lax.cumlogsumexp(x, 1) + lax.cumlogsumexp(x + 0j, 0).real,
+    "magnitude": lambda x: jnp.abs(lax.complex(x, jnp.sin(x))),
     "lstm": _lstm,
     "nested": lambda x: lax.map(lambda r: lax.map(lambda s: s * r, x), x),
     "counts": lambda x: lax.fori_loop(0, 3, lambda i, y: jnp.sin(y) * i, x),
@@ -97,7 +98,7 @@ def test_equations(name: str, is_open: bool):
         np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.parametrize("name", ["gelu", "norm", "attention", "lstm", "nested"])
+@pytest.mark.parametrize("name", ["gelu", "norm", "attention", "lstm", "magnitude", "nested"])
 def test_gradients_with_an_open_size(name: str):
     function = FUNCTIONS[name]
     loaded = _loaded(function, jax.ShapeDtypeStruct((export.symbolic_shape("b")[0], 6), X.dtype))

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import Step
+from jax2tf._src.stablehlo.magnitudes import magnitude_of
 from jax2tf._src.stablehlo.registry import reads
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import HloValue as Array
@@ -197,6 +198,9 @@ def ordered_bits(x: Array) -> Array:
 
 @reads("stablehlo.select", "chlo.broadcast_select")
 def _select(step: Step, which: Array, x: Array, y: Array) -> Array:
+    """A magnitude of complex numbers comes back as one op, which has a derivative at 0."""
+    if jnp.issubdtype(x.dtype, jnp.floating) and (z := magnitude_of(step)) is not None:
+        return lax.abs(z)
     return lax.select(which, x, y) if which.shape in ((), x.shape) else jnp.where(which, x, y)
 
 
