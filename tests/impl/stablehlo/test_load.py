@@ -295,3 +295,14 @@ def test_bad_input_is_one_error(name: str):
     x = X[:, :4] if name == "another platform" else np.ones(4, np.float32)
     with pytest.raises(jax2tf.LoadError, match=words):
         jax2tf.load(data)(x)
+
+
+def test_random_keys_come_back_as_keys():
+    key = jax.random.key(3)
+    exported = export.export(jax.jit(lambda k, x: (jax.random.split(k)[1], x + 1)))(key, X)
+    loaded = jax2tf.load(bytes(exported.serialize()))
+    got, _ = loaded(key, X)
+    assert got.dtype == key.dtype
+    assert (jax.random.key_data(got) == jax.random.key_data(jax.random.split(key)[1])).all()
+    with pytest.raises(TypeError, match=r"must have the dtype key<fry>, got uint32"):
+        loaded(jax.random.key_data(key), X)

@@ -63,7 +63,10 @@ class LoadedFunction:
 
     def _evaluator(self, flat: Flat) -> Callable[..., list[PyTree]]:
         def evaluate(params: Mapping[str, PyTree], *leaves: PyTree) -> list[PyTree]:
-            return [x if _is_float0(x) else jnp.asarray(as_array(x)) for x in flat(params, leaves)]
+            return [
+                x if _is_float0(x) or _is_key(x) else jnp.asarray(as_array(x))
+                for x in flat(params, leaves)
+            ]
 
         evaluate.__name__ = evaluate.__qualname__ = self.name
         return evaluate
@@ -89,8 +92,10 @@ class LoadedFunction:
 
     def _checked(self, argument: Argument, value: PyTree) -> PyTree:
         array = value if isinstance(value, jax.Array) else np.asarray(value)
-        expected = jax.dtypes.canonicalize_dtype(argument.dtype)
-        dtype = jax.dtypes.canonicalize_dtype(array.dtype)
+        expected, dtype = (
+            x.dtype if _is_key(x) else jax.dtypes.canonicalize_dtype(x.dtype)
+            for x in (argument, array)
+        )
         where = f"jax2tf.load: {self.name}: {argument.path}"
         if expected != argument.dtype:
             raise TypeError(
@@ -138,7 +143,7 @@ def of_exported(exported: export.Exported, origin: str) -> LoadedFunction:
     example = tree_util.tree_unflatten(exported.in_tree, range(len(exported.in_avals)))
     paths = [_path(path) for path, _ in tree_util.tree_flatten_with_path(example)[0]]
     arguments = [
-        Argument(path, aval.shape, np.dtype(aval.dtype))
+        Argument(path, aval.shape, aval.dtype if _is_key(aval) else np.dtype(aval.dtype))
         for path, aval in zip(paths, exported.in_avals, strict=True)
     ]
     return LoadedFunction(exported.fun_name, flat, arguments, exported.in_tree, exported.out_tree)
@@ -152,7 +157,7 @@ def _evaluated(exported: export.Exported, origin: str) -> Callable[..., Sequence
     n_tokens = len(exported.ordered_effects)
 
     def evaluate(*leaves: PyTree) -> Sequence[PyTree]:
-        operands = [*before, *[TOKEN] * n_tokens, *(_without_float0(leaves[i]) for i in kept)]
+        operands = [*before, *[TOKEN] * n_tokens, *(_as_in_the_file(leaves[i]) for i in kept)]
         results = evaluator.main("main", operands)[n_tokens:]
         return tuple(map(_with_dtype, results, exported.out_avals))
 
@@ -184,12 +189,21 @@ def _is_float0(value: PyTree) -> bool:
     return bool(getattr(value, "dtype", None) == jax.dtypes.float0)
 
 
-def _without_float0(value: PyTree) -> PyTree:
+def _is_key(value: PyTree) -> bool:
+    """Whether it has a dtype of random keys, for which a module has words of 32 bits."""
+    return jax.dtypes.issubdtype(getattr(value, "dtype", np.int32), jax.dtypes.prng_key)
+
+
+def _as_in_the_file(value: PyTree) -> PyTree:
+    if _is_key(value):
+        return jax.random.key_data(value)
     return np.zeros(value.shape, bool) if _is_float0(value) else value
 
 
 def _with_dtype(value: PyTree, aval: PyTree) -> PyTree:
     value = jnp.asarray(as_array(value))
+    if _is_key(aval):
+        return jax.random.wrap_key_data(value, impl=compat.jaxprs.prng_impl(aval.dtype))
     return np.zeros(value.shape, jax.dtypes.float0) if _is_float0(aval) else value
 
 

@@ -26,6 +26,8 @@ def _bitcast_convert(step: Step, x: Array) -> PyTree:
     if isinstance(x, Words):
         return lax.bitcast_convert_type(x.halves, dtype) if dtype.itemsize <= 4 else x
     x = as_array(x)
+    if dtype.kind == "c":
+        return x  # of the same dtype: there are no bits of complex numbers
     if dtype.itemsize == 8 and not jax.config.read("jax_enable_x64"):
         words = lax.bitcast_convert_type(x, jnp.uint32)
         return Words(words.reshape(*step.result.shape, 2))
