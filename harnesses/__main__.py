@@ -1,4 +1,4 @@
-"""`python -m harnesses list | show | gaps | run | locate | probe`.
+"""`python -m harnesses list | show | gaps | run | locate | shrink | probe`.
 
 Look at the database, and run its cells.
 """
@@ -131,6 +131,18 @@ def locate(options: argparse.Namespace, argv: list[str]) -> int:
     return 0
 
 
+def shrink(options: argparse.Namespace, argv: list[str]) -> int:
+    """Finds the smallest program that goes wrong as a cell, or a function, does."""
+    from harnesses.engine.progress import print_red
+    from harnesses.engine.shrinking import cells, command
+
+    try:
+        return command.run(options, CommandConsole())
+    except cells.CellError as error:
+        print_red(CommandConsole(), str(error))
+        return 2
+
+
 def probe(options: argparse.Namespace, argv: list[str]) -> int:
     """Tries TensorFlow's ops in an engine, and writes the table of those that it takes."""
     from harnesses.engine.consumers import EngineError
@@ -179,6 +191,7 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("-n", help=_WORKERS)
             command.add_argument("--ray", metavar="ADDRESS", help=_RAY)
     _add_locate(commands)
+    _add_shrink(commands)
     _add_probe(commands)
     return parser
 
@@ -189,6 +202,14 @@ def _add_locate(commands: Any) -> None:
     parser.add_argument("--impl", default=DEFAULT_IMPLEMENTATION, help="the module to ask")
     parser.add_argument("--html", metavar="FILE", help="write a page with all equations, too")
     parser.set_defaults(command=locate)
+
+
+def _add_shrink(commands: Any) -> None:
+    from harnesses.engine.shrinking import options
+
+    parser = commands.add_parser("shrink", help=shrink.__doc__)
+    options.add_options(parser)
+    parser.set_defaults(command=shrink)
 
 
 def _add_probe(commands: Any) -> None:

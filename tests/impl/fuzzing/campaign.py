@@ -18,6 +18,8 @@ from tests.impl.fuzzing.uses import ORDERS, combinations
 Row = dict[str, Any]
 # A program takes half a second: one that takes so long hangs.
 SECONDS_OF_A_PROGRAM = 300
+# A program that failed is made smaller for so long.
+SECONDS_OF_SHRINKING = 60.0
 EVERYTHING = list(hypothesis.HealthCheck)
 
 
@@ -84,6 +86,8 @@ def row(kind: str, number: int) -> Row:
         result["notes"] = getattr(error, "__notes__", [])
         result["program"] = repr(drawn)[:4000]
         result["traceback"] = traceback.format_exc()[-4000:]
+        if kind in ENGINES:
+            result["smallest"] = drawn.smallest(SECONDS_OF_SHRINKING)
     return result
 
 

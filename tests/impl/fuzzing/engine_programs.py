@@ -24,6 +24,8 @@ from jax import export
 import jax2tf
 from harnesses.engine import consumers
 from harnesses.engine.consumers.graph import graph_of
+from harnesses.engine.shrinking import cells
+from harnesses.engine.shrinking.text import NoText
 from tests.impl.fuzzing.engine_edges import ALL_STEPS
 from tests.impl.fuzzing.engine_params import MAKERS
 from tests.impl.fuzzing.engine_steps import DTYPES
@@ -125,6 +127,25 @@ class Program:
                 what = f"gradient {index}" if self.is_gradient else self._step_of(index)
                 raise AssertionError(f"{what}: {words}")
         return None
+
+    def smallest(self, seconds: float) -> str | None:
+        """The smallest program found that fails likewise, as Python; None if there is none.
+
+        There is none of gradients, and of what is wrong only with open dimensions.
+        """
+        if self.is_gradient:
+            return None
+        asked = cells.of_function(
+            self,
+            self.arguments,
+            name=f"program {self.number}",
+            mode=self.engine,
+            lowering="xla" if self.engine in COMPILED else "no_xla",
+        )
+        try:
+            return asked.text(asked.shrink(seconds=seconds))
+        except (cells.CellError, NoText):
+            return None
 
     def _step_of(self, result: int) -> Chosen:
         return self.steps[result if self.gives_all else -1]
