@@ -303,7 +303,7 @@ class OpenVino:
 
         model = openvino.Core().read_model(str(path))
         faults = []
-        ops = openvino_tensors._ops(model)
+        ops, names = openvino_tensors._ops(model), openvino_tensors.Names(model)
         seen = set()
         for i, op in enumerate(ops):
             for value in op.input_values():
@@ -312,7 +312,7 @@ class OpenVino:
                 is_weight = node.get_type_name() == "Constant" and node.data.dtype == np.float32
                 if is_weight and name not in seen and node.data.size > 1:
                     seen.add(name)
-                    after = tuple(_after(ops, i, openvino_tensors._name))
+                    after = tuple(_after(ops, i, names.of_port))
                     kind = f"{op.get_type_name()} {op.get_friendly_name()}"
                     place = _place(path, name)
                     plant = functools.partial(_bytes, place=place)

@@ -278,3 +278,50 @@ def test_an_engine_whose_kernel_is_wrong_is_named(tmp_path):
     found = jax2tf.locate(jnp.sin, None, "3", path, np.float32([0.5, 1e10, 1]))
     assert (found.party, found.primitive) == (Party.ENGINE, "sin")
     assert "1e+10" in found.program or "10000000000.0" in found.program
+
+
+_SMALL = [RNG.normal(size=(4, 32)).astype(np.float32) / 9 for _ in range(3)]
+_LARGE = {"w": [RNG.normal(size=(32, 32)).astype(np.float32) / 4 for _ in range(3)]}
+
+
+def _network(params, x):
+    for w in params["w"]:
+        x = x + jnp.tanh(x @ w)
+    return {"y": jax.nn.softmax(x)}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "options", "least", "most"),
+    [
+        (".onnx", {"quantize": "int4"}, 15, 30),
+        (".tflite", {"quantize": "int8", "representative_data": _SMALL}, 25, 50),
+        (".xml", {"quantize": "int8_weights"}, 35, 60),
+    ],
+)
+def test_a_file_with_fewer_bits_has_a_table_of_its_layers(tmp_path, suffix, options, least, most):
+    path = tmp_path / f"model{suffix}"
+    jax2tf.export(_network, _LARGE, "b, 32", path, progress=False, **options)
+    found = jax2tf.locate(_network, _LARGE, "b, 32", path, **options)
+    assert (found.agrees, found.party) == (True, Party.NOBODY)
+    assert [layer.name for layer in found.layers] == [f"['w'][{i}]" for i in range(3)]
+    assert all(least < layer.own < most for layer in found.layers)
+    assert sum(layer.share for layer in found.layers) == pytest.approx(1)
+    if "representative_data" in options:
+        found = jax2tf.locate(_network, _LARGE, "b, 32", path, _SMALL[0] * 30, **options)
+        worst = max(found.layers, key=lambda layer: layer.share)
+        assert (found.party, found.equation.index) == (Party.BITS, worst.first)
+        assert found.layers[0].saturated > 0.2
+    assert "signal to noise" in str(found)
+    assert found.html().count('<tr class="layer ') == len(found.layers)
+    assert json.loads(found.json())["layers"][0]["name"] == found.layers[0].name
+
+
+def test_a_layer_that_is_wrong_beyond_its_bits_is_told(tmp_path):
+    path = tmp_path / "model.onnx"
+    jax2tf.export(_network, _LARGE, "b, 32", path, progress=False, quantize="int8_weights")
+    proto = onnx.load(path)
+    _node(proto, "Tanh", 1).op_type = "Sin"
+    onnx.save(proto, path)
+    found = jax2tf.locate(_network, _LARGE, "b, 32", path, quantize="int8_weights")
+    assert (found.party, found.primitive) == (Party.FILE, "tanh")
+    assert max(found.layers, key=lambda layer: layer.share).name == "['w'][1]"

@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 import enum
 import json
+import math
 
-from jax2tf._src.locate import page
+from jax2tf._src.locate import bits, page
+from jax2tf._src.locate.bits import Layer
+from jax2tf._src.util.typing import PyTree
 
 
 class Party(enum.Enum):
@@ -20,6 +23,7 @@ class Party(enum.Enum):
     KERNEL = "the engine's kernel"
     ENGINE = "the engine or its converter"
     OPTIMISER = "the engine's optimiser, or ops that are merged"
+    BITS = "the smaller number of bits"
     UNKNOWN = "not known"
 
 
@@ -71,12 +75,14 @@ class Located:
       remedy: what to do.
       program: a program that shows it.
       lines: all equations on both sides.
+      layers: what each layer loses, for a file with fewer bits (`quantize`, `compress_to_fp16`).
     """
 
     target: str
     agrees: bool
     deviations: dict[str, float]
     lines: tuple[Line, ...] = ()
+    layers: tuple[Layer, ...] = ()
     equation: Line | None = None
     primitive: str = ""
     shapes: str = ""
@@ -93,6 +99,24 @@ class Located:
     program: str = ""
 
     def __str__(self) -> str:
+        return "\n".join([self._text(), *self._table()])
+
+    def _table(self) -> list[str]:
+        """The layers of a file with fewer bits, as lines of text."""
+        if not self.layers:
+            return []
+        lines = [self.most_lost(), "", *bits.table(self.layers)]
+        return [f"  {line}".rstrip() for line in lines]
+
+    def most_lost(self) -> str:
+        """The layers that lose most, in words; empty for a file with all bits."""
+        if not self.layers:
+            return ""
+        worst = bits.worst(self.layers)[:3]
+        parts = ", ".join(f"{layer.name} ({100 * layer.share:.0f}%)" for layer in worst)
+        return f"most of the outputs' error is made by the layers of {parts}"
+
+    def _text(self) -> str:
         far = ", ".join(f"{name}: {d:.3g}" for name, d in self.deviations.items())
         if self.equation is None and self.party is Party.NOBODY:
             return f"{self.target}: no equation differs from JAX. Outputs ({far}). {self.reason}"
@@ -131,9 +155,23 @@ class Located:
         """
         return json.dumps({"jax2tf.locate": page.node_data(self)}, indent=1)
 
+    def json(self) -> str:
+        """All that the answer says, as JSON; infinite numbers and NaN are texts."""
+        fields = {**dataclasses.asdict(self), "party": self.party.value}
+        return json.dumps(_plain(fields), indent=1)
+
     def html(self) -> str:
         """The answer as one self-contained HTML page, without scripts."""
         return page.page(self)
 
     def _repr_html_(self) -> str:
         return self.html()
+
+
+def _plain(value: PyTree) -> PyTree:
+    """The value without floats that JSON does not have."""
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

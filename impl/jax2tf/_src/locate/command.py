@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="an option with which the file was exported, as quantize=float16",
     )
     parser.add_argument("--html", metavar="FILE", help="write a page with all equations, too")
+    parser.add_argument("--json", metavar="FILE", help="write the whole answer as JSON, too")
     parser.add_argument(
         "--overlay", metavar="FILE", help="write node data for Model Explorer, too (.json)"
     )
@@ -68,6 +69,8 @@ def run(options: argparse.Namespace) -> int:
     print(found)
     if options.html:
         Path(options.html).write_text(found.html(), encoding="utf-8")
+    if options.json:
+        Path(options.json).write_text(found.json(), encoding="utf-8")
     if options.overlay:
         Path(options.overlay).write_text(found.overlay(), encoding="utf-8")
     return 0 if found.party is Party.NOBODY else 1

@@ -32,7 +32,7 @@ def add_line(error: VerificationError, job: Job, chosen: Format, trials: Sequenc
     except Exception as other:
         error.add_note(f"jax2tf.locate did not find the line: {type(other).__name__}: {other}")
         return
-    where = str(found).splitlines()[0].partition(": ")[2]
+    where = found.most_lost() or str(found).splitlines()[0].partition(": ")[2]
     error.locate(found, f"Where it begins (jax2tf.locate): {where}")
     error.add_note(str(found))
 

@@ -175,11 +175,13 @@ def _shifted(program: Program, suspect: Suspect) -> np.ndarray:
 
 
 def deviations(
-    actual: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]
+    actual: Mapping[str, np.ndarray],
+    expected: Mapping[str, np.ndarray],
+    precision: Precision = Precision.FULL,
 ) -> dict[str, float]:
     """The deviation of each output in the measure of `export`; infinite for another shape."""
     return {
-        name: deviation(actual[name], e, Precision.FULL)
+        name: deviation(actual[name], e, precision)
         if name in actual and actual[name].shape == e.shape
         else float("inf")
         for name, e in expected.items()

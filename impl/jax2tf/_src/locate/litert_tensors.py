@@ -50,11 +50,41 @@ def tensors(path: Path, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray
 
 
 def _numbers(array: np.ndarray, tensor: PyTree) -> np.ndarray:
+    scale = _scale(tensor)
+    if scale is None:
+        return np.array(array)
+    zeros = tensor.quantization.zeroPoint
+    zero = 0 if zeros is None else int(zeros[0])
+    return (np.asarray(array).astype(np.float32) - zero) * np.float32(scale)
+
+
+def _scale(tensor: PyTree) -> float | None:
+    """The scale of a tensor that has one; None if it is not quantised, or has several."""
     quantization = tensor.quantization
     if quantization is None or quantization.scale is None or len(quantization.scale) != 1:
-        return np.array(array)
-    zero = 0 if quantization.zeroPoint is None else int(quantization.zeroPoint[0])
-    return (np.asarray(array).astype(np.float32) - zero) * np.float32(quantization.scale[0])
+        return None
+    return float(quantization.scale[0])
+
+
+def _main(model: PyTree) -> PyTree:
+    """The graph of the first signature."""
+    return model.subgraphs[model.signatureDefs[0].subgraphIndex]
+
+
+def ends(path: Path) -> dict[str, tuple[float, float]]:
+    """The least and the largest number of each tensor of integers with one scale."""
+    graph = _main(_model(path))
+    names = _names(graph)
+    types = compat.libraries.litert_schema().TensorType
+    kinds = {types.INT8: "int8", types.INT16: "int16", types.UINT8: "uint8"}
+    found = {}
+    for index, tensor in enumerate(graph.tensors):
+        kind = kinds.get(tensor.type)
+        if kind is not None and _scale(tensor) is not None:
+            limits = np.array([np.iinfo(np.dtype(kind)).min, np.iinfo(np.dtype(kind)).max])
+            low, high = _numbers(limits, tensor)
+            found[names[index]] = float(low), float(high)
+    return found
 
 
 def _names(graph: PyTree) -> dict[int, str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from jax2tf._src.api.errors import MissingPackageError
 from jax2tf._src.export import checkpoints, formats
-from jax2tf._src.export.signatures import Signature, signatures_of
+from jax2tf._src.export.signatures import Signature, given_arrays, signatures_of
 from jax2tf._src.export.verification import random_inputs, random_shapes
 from jax2tf._src.locate import checks, files, graphs, searching
 from jax2tf._src.locate.answer import Located
@@ -63,13 +63,14 @@ def locate(
         "native", for what `convert` makes, run by TensorFlow in a graph, compiled by XLA, op by op,
         or as StableHLO; or a name of `TARGETS`, for the graph of that target in TensorFlow.
       inputs: the inputs to run, in the structure of the specs; by default random ones, as `export`
-        makes them.
+        makes them, or the first of `representative_data`.
       format: the format of a path with another suffix, as `export` takes it.
       **options: the options with which the file was exported, or those of `convert` for a graph.
 
     Returns:
       The answer, which prints itself: the equation, the user's line, by how much it is off, who is
-      wrong, a program that shows it, a remedy.
+      wrong, a program that shows it, a remedy. For a file with fewer bits (`quantize=`) it has a
+      table of the layers, too: what each of them loses, and what is cut off in it.
 
     Raises:
       TypeError: a function, a spec or an option has another type.
@@ -83,7 +84,8 @@ def locate(
         if isinstance(params, str | bytes | os.PathLike):
             params = checkpoints.load(params)
         signature = checks.one_signature(signatures_of(fun, params, specs))
-        samples = _samples(signature, inputs)
+        options = {**options, **_representative(signature, options)}
+        samples = _samples(signature, inputs, options)
         if isinstance(path_or_target, str) and path_or_target in (*graphs.MODES, *TARGETS):
             return _in_graph(signature, params, samples, path_or_target, options)
         path = checks.existing(path_or_target)
@@ -122,8 +124,22 @@ def _without_tensorflow(mode: str) -> MissingPackageError:
     return missing_tensorflow(f"jax2tf.locate: the target {mode!r}")
 
 
-def _samples(signature: Signature, inputs: PyTree) -> list[list[np.ndarray]]:
+# Of representative inputs so many are run.
+_REPRESENTATIVE = 3
+
+
+def _representative(signature: Signature, options: Mapping[str, Option]) -> dict[str, Option]:
+    """The option with representative inputs as leaves of the signature, as `export` has it."""
+    name = "representative_data"
+    return {name: given_arrays([signature], options[name], name)} if name in options else {}
+
+
+def _samples(
+    signature: Signature, inputs: PyTree, options: Mapping[str, PyTree]
+) -> list[list[np.ndarray]]:
     """The inputs to try."""
     if inputs is not None:
         return [signature.arrays(inputs, "inputs")]
+    if "representative_data" in options:
+        return list(options["representative_data"][signature.name][:_REPRESENTATIVE])
     return [arrays for _, arrays in random_inputs(signature, random_shapes(signature))]

@@ -6,6 +6,9 @@ import html
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from jax2tf._src.locate import bits
+from jax2tf._src.locate.bits import Layer
+
 _STYLE = """
 :root { color-scheme: light dark; --good: #2e7d3233; --soft: #f9a82555; --bad: #b3261e66;
   --rule: #8884; }
@@ -22,6 +25,8 @@ summary { cursor: pointer; }
 
 # An error of at least this share of what is allowed is coloured as near to it.
 _NEAR = 0.1
+# A layer with so many times the mean part of the error is coloured as bad.
+_TWICE = 2.0
 
 
 class Row(Protocol):
@@ -61,6 +66,9 @@ class Content(Protocol):
     @property
     def lines(self) -> Sequence[Row]: ...
 
+    @property
+    def layers(self) -> Sequence[Layer]: ...
+
 
 def page(answer: Content) -> str:
     """The page of an answer: its text, and all equations coloured by their error."""
@@ -72,12 +80,29 @@ def _page(answer: Content) -> Iterator[str]:
     yield f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<style>{_STYLE}</style><h1>{title}</h1><pre>{html.escape(str(answer))}</pre>"
+    yield from _layers(answer.layers)
     yield "<h2>Equations</h2><p>Coloured by the error that an equation makes itself: green as "
     yield "small as its operands explain, yellow near to that, red above it. Equations without "
     yield "colour cannot be read: an op computes several of them.</p>"
     yield "<table><tr><th>Equation<th>Line<th>Scope<th>Difference to JAX<th>Own error<th>Values"
     for line in answer.lines:
         yield _row(line)
+    yield "</table>"
+
+
+def _layers(layers: Sequence[Layer]) -> Iterator[str]:
+    """The layers of a file with fewer bits."""
+    if not layers:
+        return
+    yield "<h2>Layers</h2><p>Red makes twice the mean part of the outputs' error or more, yellow "
+    yield "at least the mean part. Of the equations below most are red: they are held against the "
+    yield "rounding of the function's own dtype.</p>"
+    yield "<table><tr>" + "".join(f"<th>{head}" for head in bits.HEADS)
+    for layer in layers:
+        part = layer.share * len(layers)
+        kind = "bad" if part >= _TWICE else "soft" if part >= 1 else "good"
+        cells = "".join(f"<td>{html.escape(cell)}" for cell in bits.cells(layer))
+        yield f'<tr class="layer {kind}">{cells}'
     yield "</table>"
 
 

@@ -12,6 +12,7 @@ from jax.extend import core as jex_core
 from jax2tf._src.api.errors import ConversionError
 from jax2tf._src.locate import exactness, files, float64, graphs, texts
 from jax2tf._src.locate.answer import Party
+from jax2tf._src.locate.bits import Layer
 from jax2tf._src.locate.files import Files
 from jax2tf._src.locate.finding import Suspect
 from jax2tf._src.locate.program import as_numpy, results_of
@@ -80,6 +81,19 @@ def of_changed_file(differences: Sequence[str]) -> Verdict:
         f"jax2tf writes this program today with the right result; in the file {said}",
         "the file was written from another program, other parameters, with other options or "
         "versions, or was changed since: export it again, and compare fun, params and options",
+    )
+
+
+def of_bits(layer: Layer) -> Verdict:
+    """The verdict on a file whose fewer bits make an error above the tolerance."""
+    return Verdict(
+        Party.BITS,
+        f"the file is right with all bits; with fewer, the layer of {layer.name} makes "
+        f"{100 * layer.share:.0f}% of the outputs' error, and {100 * layer.saturated:.1f}% of its "
+        "results are cut at the ends of their tensors",
+        "leave the layers that lose most in a file of their own with all bits, give representative "
+        "inputs that reach the values of these, take more bits (quantize='float16'), or a larger "
+        "tolerance",
     )
 
 

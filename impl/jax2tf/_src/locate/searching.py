@@ -12,8 +12,9 @@ from jax2tf._src import compat
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export.tolerances import Precision, tolerance_of
 from jax2tf._src.export.verification import dtypes_of
-from jax2tf._src.locate import finding, loops, parties, prefixes, texts
+from jax2tf._src.locate import bits, finding, loops, parties, prefixes, texts
 from jax2tf._src.locate.answer import Line, Located
+from jax2tf._src.locate.bits import Layer
 from jax2tf._src.locate.differences import Difference
 from jax2tf._src.locate.files import Outputs
 from jax2tf._src.locate.finding import Comparison, Suspect
@@ -49,6 +50,8 @@ def in_file(name: str, sides: Sequence[File]) -> Located:
     chosen = _first_wrong([side.program for side in sides], outputs, precision)
     side, of_file = sides[chosen], outputs[chosen]
     is_changed = side.is_changed(of_file)
+    if bits.are_fewer(maker.options):
+        return _with_fewer_bits(name, side, of_file, precision, is_changed)
     values = side.own_values()
     suspect = None
     if values:
@@ -72,6 +75,25 @@ def in_file(name: str, sides: Sequence[File]) -> Located:
     within = loops.inside(case, loops.in_files(maker))
     inner = case if within is None else Case.of(within.program.equations, within.suspect)
     return answer.of(suspect, parties.of_file(inner, maker), within)
+
+
+def _with_fewer_bits(
+    name: str, side: File, of_file: Outputs, precision: Precision, is_changed: bool
+) -> Located:
+    """The answer on a file with fewer bits: what each layer loses."""
+    if not side.exact.fresh_is_right:
+        # The same program is wrong with all bits, too.
+        return in_file(f"{name} (written with all bits)", [side.exact])
+    values = side.own_values()
+    found = finding.compare(side.program, values)
+    tensors = {v: place.name for v, place in side.places.items() if v in values}
+    answer = _Answer(
+        *(name, side.files.format.name, side.program, of_file, values, found, precision, tensors),
+        bits.layers(side.program, side.params, values, side.ends()),
+    )
+    if is_changed:
+        return answer.of_changed(side, None)
+    return answer.of_bits()
 
 
 def _run(name: str, side: File) -> Outputs:
@@ -103,7 +125,7 @@ def _first_wrong(
 def _agrees(program: Program, outputs: Outputs, precision: Precision) -> bool:
     reference = program.outputs(program.reference)
     every = dtypes_of([*program.leaves, *reference.values()])
-    far = finding.deviations(outputs, reference)
+    far = finding.deviations(outputs, reference, precision)
     return all(
         far[name] <= tolerance_of(precision, every, expected.dtype)
         for name, expected in reference.items()
@@ -143,13 +165,15 @@ class _Answer:
         found: Comparison,
         precision: Precision,
         tensors: Mapping[jex_core.Var, str] = MappingProxyType({}),
+        layers: tuple[Layer, ...] = (),
     ) -> None:
+        self._layers = layers
         self._target = target
         self._tensors = tensors
         self._how = how
         self._program = program
         self._names = texts.Names(program)
-        self._far = finding.deviations(outputs, program.outputs(program.reference))
+        self._far = finding.deviations(outputs, program.outputs(program.reference), precision)
         self._agrees = _agrees(program, outputs, precision)
         self._lines = self._with_values(values, found)
 
@@ -165,8 +189,30 @@ class _Answer:
             )
         return self._located(reason=reason)
 
+    def of_bits(self) -> Located:
+        """The answer on a file with fewer bits that is as jax2tf writes it."""
+        worst = bits.worst(self._layers)
+        if self._agrees or not worst:
+            read = sum(line.difference is not None for line in self._lines)
+            return self._located(
+                reason=f"{read} of {len(self._lines)} equations were read; they differ as the "
+                "smaller number of bits makes them"
+            )
+        layer = worst[0]
+        lines = self._lines[layer.first : layer.last + 1]
+        eqn = self._program.equations[layer.first]
+        return self._judged(
+            parties.of_bits(layer),
+            **_about(eqn, self._lines[layer.first]),
+            dtype=as_numpy(self._program.reference[eqn.outvars[0]]).dtype.name,
+            difference=max(line.difference or 0.0 for line in lines),
+            error=max(line.error or 0.0 for line in lines),
+        )
+
     def _located(self, **fields: PyTree) -> Located:
-        return Located(self._target, self._agrees, self._far, self._lines, **fields)
+        return Located(
+            self._target, self._agrees, self._far, self._lines, layers=self._layers, **fields
+        )
 
     def _judged(self, verdict: Verdict, **fields: PyTree) -> Located:
         """An answer with what a verdict says."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from jax.extend import core as jex_core
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export.job import Job
 from jax2tf._src.export.signatures import Signature
-from jax2tf._src.locate import exactness, finding, matching
+from jax2tf._src.locate import bits, exactness, finding, matching
 from jax2tf._src.locate.differences import Difference
 from jax2tf._src.locate.files import Files, Outputs, feeds_of
 from jax2tf._src.locate.finding import deviations
@@ -60,6 +61,18 @@ class File:
         return self.written or self.files.write(self.signature, self.params)
 
     @functools.cached_property
+    def exact(self) -> File:
+        """The same program with all bits, written anew; this one, unless it has fewer."""
+        options = self.files.options
+        if not bits.are_fewer(options):
+            return self
+        folder = Path(tempfile.mkdtemp(dir=self.files.folder))
+        files = Files(self.files.format, bits.without(options), folder)
+        path, job = files.write(self.signature, self.params)
+        written = path, job
+        return File(files, path, self.program, self.signature, self.params, written)
+
+    @functools.cached_property
     def fresh_outputs(self) -> Outputs:
         """The outputs of the program written anew."""
         path, job = self.fresh
@@ -88,9 +101,10 @@ class File:
     def places(self) -> dict[jex_core.Var, matching.Place]:
         """Which tensor of the file each result is; empty if its tensors cannot be read."""
         reader = reader_of(self.files.format.name)
-        if reader is None or not self.fresh_is_right:
+        if reader is None or not self.exact.fresh_is_right:
             return {}
-        tensors = reader.tensors(self.fresh[0], self.feeds)
+        # Bits are taken from tensors that keep their names.
+        tensors = reader.tensors(self.exact.fresh[0], self.feeds)
         found = matching.places(self.program, tensors)
         # The file written anew is right: a result that seems wrong there is another tensor.
         for _ in range(_CHECKS):
@@ -114,6 +128,12 @@ class File:
                 raise
             return {}
         return matching.read(self.program, self.places, tensors)
+
+    def ends(self) -> dict[jex_core.Var, tuple[float, float]]:
+        """The least and the largest number that the tensors of results hold, if of integers."""
+        reader = reader_of(self.files.format.name)
+        known = {} if reader is None else reader.ends(self.path)
+        return {v: known[place.name] for v, place in self.places.items() if place.name in known}
 
     @functools.cached_property
     def differences(self) -> list[Difference]:

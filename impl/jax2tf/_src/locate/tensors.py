@@ -25,6 +25,12 @@ class Reader(Protocol):
         """Takes a file and one that was written anew; returns what the first has otherwise."""
 
     @property
+    def ends(self) -> Callable[[Path], dict[str, tuple[float, float]]]:
+        """Takes a file; returns the least and largest number of each tensor of integers that
+        stand for numbers of floating point.
+        """
+
+    @property
     def tensors(self) -> Callable[[Path, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
         """Takes a file and inputs by name; runs it, and returns all tensors that can be read."""
 
