@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,65 +34,80 @@ def tensors(path: Path, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray
     interpreter = _interpreter(path)
     signature = next(iter(interpreter.get_signature_list()))
     interpreter.get_signature_runner(signature)(**feeds)
-    model = _model(path)
-    (graph,) = [model.signatureDefs[0].subgraphIndex]
+    graph = _Graph(path)
     found = {}
-    made = [i for op in model.subgraphs[graph].operators for i in op.outputs if i >= 0]
-    names = _names(model.subgraphs[graph])
-    for index in made:
+    for index in graph.made():
         try:
-            array = interpreter.get_tensor(int(index), graph)
+            array = interpreter.get_tensor(index, graph.index)
         # The interpreter keeps no tensors that ops have between them only.
         except ValueError:
             continue
-        found[names[index]] = _numbers(array, model.subgraphs[graph].tensors[index])
+        found[graph.names[index]] = graph.numbers(index, array)
     return found
-
-
-def _numbers(array: np.ndarray, tensor: PyTree) -> np.ndarray:
-    scale = _scale(tensor)
-    if scale is None:
-        return np.array(array)
-    zeros = tensor.quantization.zeroPoint
-    zero = 0 if zeros is None else int(zeros[0])
-    return (np.asarray(array).astype(np.float32) - zero) * np.float32(scale)
-
-
-def _scale(tensor: PyTree) -> float | None:
-    """The scale of a tensor that has one; None if it is not quantised, or has several."""
-    quantization = tensor.quantization
-    if quantization is None or quantization.scale is None or len(quantization.scale) != 1:
-        return None
-    return float(quantization.scale[0])
-
-
-def _main(model: PyTree) -> PyTree:
-    """The graph of the first signature."""
-    return model.subgraphs[model.signatureDefs[0].subgraphIndex]
 
 
 def ends(path: Path) -> dict[str, tuple[float, float]]:
     """The least and the largest number of each tensor of integers with one scale."""
-    graph = _main(_model(path))
-    names = _names(graph)
+    graph = _Graph(path)
     types = compat.libraries.litert_schema().TensorType
     kinds = {types.INT8: "int8", types.INT16: "int16", types.UINT8: "uint8"}
     found = {}
-    for index, tensor in enumerate(graph.tensors):
-        kind = kinds.get(tensor.type)
-        if kind is not None and _scale(tensor) is not None:
+    for index, name in graph.names.items():
+        kind = kinds.get(graph.tensor(index).Type())
+        if kind is not None and graph.scale(index) is not None:
             limits = np.array([np.iinfo(np.dtype(kind)).min, np.iinfo(np.dtype(kind)).max])
-            low, high = _numbers(limits, tensor)
-            found[names[index]] = float(low), float(high)
+            low, high = graph.numbers(index, limits)
+            found[name] = float(low), float(high)
     return found
 
 
-def _names(graph: PyTree) -> dict[int, str]:
+class _Graph:
+    """The graph of the first signature, read where it lies in the file: copies take longer.
+
+    Attributes:
+      index: its number.
+      names: the name of each tensor; with a number if another one has it, too.
+    """
+
+    def __init__(self, path: Path) -> None:
+        model = compat.libraries.litert_schema().Model.GetRootAs(path.read_bytes(), 0)
+        self.index = model.SignatureDefs(0).SubgraphIndex()
+        self._graph = model.Subgraphs(self.index)
+        tensors = (self.tensor(i).Name() for i in range(self._graph.TensorsLength()))
+        self.names = _numbered([name.decode() for name in tensors])
+
+    def made(self) -> Iterator[int]:
+        """The tensors that ops make, in their order."""
+        for i in range(self._graph.OperatorsLength()):
+            op = self._graph.Operators(i)
+            yield from (op.Outputs(j) for j in range(op.OutputsLength()) if op.Outputs(j) >= 0)
+
+    def tensor(self, index: int) -> PyTree:
+        """A tensor."""
+        return self._graph.Tensors(index)
+
+    def scale(self, index: int) -> tuple[float, int] | None:
+        """Scale and zero of a tensor; None if it is not quantised, or has several scales."""
+        quantization = self.tensor(index).Quantization()
+        if quantization is None or quantization.ScaleLength() != 1:
+            return None
+        zero = quantization.ZeroPoint(0) if quantization.ZeroPointLength() else 0
+        return quantization.Scale(0), zero
+
+    def numbers(self, index: int, array: np.ndarray) -> np.ndarray:
+        """The numbers that the elements of a tensor stand for."""
+        found = self.scale(index)
+        if found is None:
+            return np.array(array)
+        scale, zero = found
+        return (np.asarray(array).astype(np.float32) - zero) * np.float32(scale)
+
+
+def _numbered(given: Sequence[str]) -> dict[int, str]:
     """A name for each tensor: its own, with a number if another one has it, too."""
     counts: dict[str, int] = {}
     names = {}
-    for index, tensor in enumerate(graph.tensors):
-        name = tensor.name.decode()
+    for index, name in enumerate(given):
         number = counts[name] = counts.get(name, -1) + 1
         names[index] = f"{name}#{number}" if number else name
     return names
@@ -106,7 +121,9 @@ def differences(path: Path, fresh: Path) -> list[Difference]:
 
 def _between(model: PyTree, fresh: PyTree, index: int) -> Iterator[Difference]:
     graph, wanted = model.subgraphs[index], fresh.subgraphs[index]
-    names, wanted_names = _names(graph), _names(wanted)
+    names, wanted_names = (
+        _numbered([tensor.name.decode() for tensor in g.tensors]) for g in (graph, wanted)
+    )
     ops = {names[i]: op for op in graph.operators for i in op.outputs if i >= 0}
     for op in wanted.operators:
         outputs = tuple(wanted_names[i] for i in op.outputs if i >= 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jax.extend import core as jex_core
@@ -62,21 +62,62 @@ def places(program: Program, tensors: Mapping[str, np.ndarray]) -> dict[jex_core
       program: the program.
       tensors: the tensors in a file by name, in the order in which they are made.
     """
-    by_size: dict[int, list[tuple[str, np.ndarray]]] = collections.defaultdict(list)
+    by_size: dict[int, _Candidates] = collections.defaultdict(_Candidates)
     for name, tensor in tensors.items():
         if _tells(tensor):
-            by_size[tensor.size].append((name, tensor))
+            by_size[tensor.size].add(name, tensor)
     found: dict[jex_core.Var, Place] = {}
     used: set[str] = set()
     for v in program.readable():
         expected = as_numpy(program.reference[v])
-        if not _tells(expected):
+        if expected.size not in by_size or not _tells(expected):
             continue
-        place = _place(expected, by_size[expected.size], used)
+        place = _place(expected, by_size[expected.size].near(expected), used)
         if place is not None:
             found[v] = place
             used.add(place.name)
     return found
+
+
+class _Candidates:
+    """Tensors of one size in all orders of their dimensions, with some elements of each."""
+
+    def __init__(self) -> None:
+        self._ways: list[tuple[Place, np.ndarray]] = []
+        self._sampled: np.ndarray | None = None
+
+    def add(self, name: str, tensor: np.ndarray) -> None:
+        """Adds a tensor."""
+        self._sampled = None
+        for order in (None, *_ORDERS.get(tensor.ndim, ())):
+            array = tensor if order is None else tensor.transpose(order)
+            self._ways.append((Place(name, order), array))
+
+    def near(self, expected: np.ndarray) -> list[tuple[Place, np.ndarray]]:
+        """The tensors whose sampled elements are near to those of a result."""
+        if self._sampled is None:
+            self._sampled = np.stack([_sample(array) for _, array in self._ways])
+        wanted = _sample(expected)
+        with np.errstate(invalid="ignore", over="ignore"):
+            off = np.abs(self._sampled - wanted)
+        same = (self._sampled == wanted) | (np.isnan(self._sampled) & np.isnan(wanted))
+        off = np.where(same, 0.0, np.where(np.isnan(off), np.inf, off)).max(-1)
+        indices = np.flatnonzero(off <= _NEAR * _largest(expected))
+        return [self._ways[i] for i in indices if self._is_like(i, expected)]
+
+    def _is_like(self, index: int, expected: np.ndarray) -> bool:
+        place, array = self._ways[index]
+        # A tensor may have the elements in another shape; in another order only in the same one.
+        is_in_order = place.order is None or array.shape == expected.shape
+        return is_in_order and _same_kind(array, expected)
+
+
+def _sample(array: np.ndarray) -> np.ndarray:
+    """Some elements, in their order."""
+    step = max(1, array.size // _SAMPLED)
+    if array.flags.c_contiguous:
+        return exactness.wide(array.reshape(-1)[::step])
+    return exactness.wide(array.flat[::step])
 
 
 def read(
@@ -115,43 +156,31 @@ def _same_kind(x: np.ndarray, y: np.ndarray) -> bool:
 
 
 def _place(
-    expected: np.ndarray, candidates: list[tuple[str, np.ndarray]], used: set[str]
+    expected: np.ndarray, candidates: Sequence[tuple[Place, np.ndarray]], used: set[str]
 ) -> Place | None:
+    """The nearest of the tensors that are near enough: a free one before one that is used."""
     fits: list[tuple[float, bool, Place]] = []
-    for name, tensor in candidates:
-        if not _same_kind(tensor, expected):
+    for place, array in candidates:
+        if fits and fits[-1][2].name == place.name:
             continue
-        for order in (None, *_ORDERS.get(tensor.ndim, ())):
-            place = Place(name, order)
-            array = place.read(tensor, expected)
-            if order is not None and not _is_reordered(tensor, expected, order):
-                continue
-            distance = None if array is None else _distance(array, expected)
-            if distance is not None:
-                fits.append((max(distance, _ROUNDING), name in used, place))
-                break
+        distance = _relative(array.reshape(expected.shape), expected)
+        if distance is not None and distance <= _NEAR:
+            fits.append((max(distance, _ROUNDING), place.name in used, place))
     return min(fits, key=lambda fit: fit[:2])[2] if fits else None
 
 
-def _is_reordered(tensor: np.ndarray, expected: np.ndarray, order: tuple[int, ...]) -> bool:
-    return tuple(tensor.shape[i] for i in order) == expected.shape
-
-
-def _distance(array: np.ndarray, expected: np.ndarray) -> float | None:
+def _relative(x: np.ndarray, expected: np.ndarray) -> float | None:
     """The largest difference relative to the largest element; None if it is too large."""
-    step = max(1, array.size // _SAMPLED)
-    x, y = array.reshape(-1), expected.reshape(-1)
-    first = _relative(x[::step], y[::step], expected)
-    if first is None or first > _NEAR:
-        return None
-    whole = _relative(x, y, expected)
-    return whole if whole is not None and whole <= _NEAR else None
-
-
-def _relative(x: np.ndarray, y: np.ndarray, expected: np.ndarray) -> float | None:
     if not exactness.is_inexact(expected.dtype):
-        return 0.0 if np.array_equal(x, y) else None
-    off = float(np.max(exactness.error(x, y), initial=0.0))
-    sizes = np.abs(exactness.wide(expected))
-    largest = float(np.max(sizes[np.isfinite(sizes)], initial=0.0))
+        return 0.0 if np.array_equal(x, expected) else None
+    off = float(np.max(exactness.error(x, expected), initial=0.0))
+    largest = _largest(expected)
     return off / largest if largest else (0.0 if off == 0 else None)
+
+
+def _largest(expected: np.ndarray) -> float:
+    """The largest finite element's size."""
+    if not exactness.is_inexact(expected.dtype):
+        return 0.0
+    sizes = np.abs(exactness.wide(expected))
+    return float(np.max(sizes[np.isfinite(sizes)], initial=0.0))
