@@ -242,7 +242,7 @@ def _of_operator(model: Any, i: int) -> Iterator[Fault]:
     graph = model.subgraphs[0]
     op = graph.operators[i]
     kind = litert_tensors._kind(model, op)
-    names = litert_tensors._names(graph)
+    names = litert_tensors.names_of(graph)
     reached: set[int] = set()
     after: list[str] = []
     for other in graph.operators[i:]:

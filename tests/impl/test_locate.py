@@ -253,7 +253,7 @@ def test_the_step_of_a_loop_and_the_equation_of_its_body_are_found(monkeypatch, 
     assert f"{__file__}:" in found.source
 
 
-@pytest.mark.parametrize("suffix", [".tflite", ".xml"])
+@pytest.mark.parametrize("suffix", [".tflite", ".xml", ""])
 def test_files_of_other_engines_tell_their_tensors(tmp_path, suffix):
     path = tmp_path / f"model{suffix}"
     jax2tf.export(model, PARAMS, SPECS, path, progress=False)
@@ -267,9 +267,31 @@ def test_files_of_other_engines_tell_their_tensors(tmp_path, suffix):
     before = [line.text for line in found.lines[: found.equation.index]]
     assert sum("dot_general" in text for text in before) == 1
     broken = tmp_path / f"broken{suffix}"
-    broken.write_bytes(b"not a model")
+    if suffix:
+        broken.write_bytes(b"not a model")
+    else:
+        broken.mkdir()
+        (broken / "saved_model.pb").write_bytes(b"not a model")
     with pytest.raises(jax2tf.ExportError, match="cannot be read as"):
         jax2tf.locate(model, PARAMS, SPECS, broken)
+
+
+def test_a_saved_model_tells_its_calls_and_loops(tmp_path):
+    def looped(params, x):
+        x = lax.fori_loop(0, 3, lambda i, c: jnp.tanh(c @ params["w"][0]), x)
+        return {"y": x * params["scale"]}
+
+    path = tmp_path / "saved"
+    jax2tf.export(looped, PARAMS, SPECS, path, progress=False)
+    assert jax2tf.locate(looped, PARAMS, SPECS, path).equation is None
+
+    def other(params, x):
+        x = lax.fori_loop(0, 3, lambda i, c: jnp.sin(c @ params["w"][0]), x)
+        return {"y": x * params["scale"]}
+
+    found = jax2tf.locate(other, PARAMS, SPECS, path)
+    assert (found.party, found.primitive) == (Party.FILE, "scan")
+    assert "tanh" in found.reason or "Sin" in found.reason
 
 
 def test_an_engine_whose_kernel_is_wrong_is_named(tmp_path):

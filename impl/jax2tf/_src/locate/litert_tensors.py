@@ -103,6 +103,11 @@ class _Graph:
         return (np.asarray(array).astype(np.float32) - zero) * np.float32(scale)
 
 
+def names_of(graph: PyTree) -> dict[int, str]:
+    """The names of the tensors of a graph that was unpacked."""
+    return _numbered([tensor.name.decode() for tensor in graph.tensors])
+
+
 def _numbered(given: Sequence[str]) -> dict[int, str]:
     """A name for each tensor: its own, with a number if another one has it, too."""
     counts: dict[str, int] = {}
@@ -121,9 +126,7 @@ def differences(path: Path, fresh: Path) -> list[Difference]:
 
 def _between(model: PyTree, fresh: PyTree, index: int) -> Iterator[Difference]:
     graph, wanted = model.subgraphs[index], fresh.subgraphs[index]
-    names, wanted_names = (
-        _numbered([tensor.name.decode() for tensor in g.tensors]) for g in (graph, wanted)
-    )
+    names, wanted_names = names_of(graph), names_of(wanted)
     ops = {names[i]: op for op in graph.operators for i in op.outputs if i >= 0}
     for op in wanted.operators:
         outputs = tuple(wanted_names[i] for i in op.outputs if i >= 0)

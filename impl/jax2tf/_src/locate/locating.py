@@ -93,6 +93,9 @@ def locate(
         formats.check_options(chosen, options)
         formats.check_packages(chosen, with_running=True)
         checks.interface(path, chosen.name, signature)
+    if chosen.name == "savedmodel":
+        # Gradients change no result, and take most of the time.
+        options = {"with_gradient": False, **options}
     signature = dataclasses.replace(signature, one_namespace=chosen.one_namespace)
     with tempfile.TemporaryDirectory() as folder:
         maker = files.Files(chosen, options, Path(folder))

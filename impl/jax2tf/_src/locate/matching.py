@@ -102,7 +102,7 @@ class _Candidates:
             off = np.abs(self._sampled - wanted)
         same = (self._sampled == wanted) | (np.isnan(self._sampled) & np.isnan(wanted))
         off = np.where(same, 0.0, np.where(np.isnan(off), np.inf, off)).max(-1)
-        indices = np.flatnonzero(off <= _NEAR * _largest(expected))
+        indices = np.flatnonzero(off <= _NEAR * _largest(expected)).tolist()
         return [self._ways[i] for i in indices if self._is_like(i, expected)]
 
     def _is_like(self, index: int, expected: np.ndarray) -> bool:

@@ -40,6 +40,7 @@ _READERS = {
     "onnx": "onnx_tensors",
     "litert": "litert_tensors",
     "openvino": "openvino_tensors",
+    "savedmodel": "savedmodel_tensors",
 }
 
 
