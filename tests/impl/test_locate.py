@@ -347,3 +347,20 @@ def test_a_layer_that_is_wrong_beyond_its_bits_is_told(tmp_path):
     found = jax2tf.locate(_network, _LARGE, "b, 32", path, quantize="int8_weights")
     assert (found.party, found.primitive) == (Party.FILE, "tanh")
     assert max(found.layers, key=lambda layer: layer.share).name == "['w'][1]"
+
+
+def test_complex_equations_are_followed_to_engines_without_complex_numbers(monkeypatch, tmp_path):
+    def phases(params, x):
+        z = jnp.exp(lax.complex(x, jnp.tanh(x * 2)) * 0.3)
+        return {"y": jnp.abs(z * lax.complex(params["scale"], params["scale"]) + 1)}
+
+    rules = registry._RULES[lax.cos_p]
+    wrong = registry.Rule(lambda ctx, x: ops.raw.Sin(x=x), frozenset(), False, False)
+    monkeypatch.setitem(registry._RULES, lax.cos_p, dict.fromkeys(rules, wrong))
+    with pytest.raises(jax2tf.VerificationError) as caught:
+        jax2tf.export(phases, PARAMS, SPECS, tmp_path / "phases.onnx", progress=False)
+    found = caught.value.located
+    assert (found.party, found.primitive) == (Party.LOWERING, "exp")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(jax2tf.VerificationError):
+        exec(compile(found.program, "shown.py", "exec"), {})

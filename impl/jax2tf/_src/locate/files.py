@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src.export import exporting
@@ -70,7 +73,7 @@ class Files:
         names = dict(numbered(wanted))
         cut = returning(program, names, signature)
         path, job = self.write(cut, list(program.leaves[: program.n_params]))
-        outputs = self.run(path, job, feeds_of(cut, program.inputs))
+        outputs = joined(self.run(path, job, feeds_of(cut, real_arrays(program.inputs))))
         return {v: outputs[name] for name, v in names.items() if name in outputs}
 
 
@@ -94,14 +97,78 @@ def returning(
 def signature_of(
     closed: jex_core.ClosedJaxpr, names: Sequence[str], inputs: Sequence[Input], name: str
 ) -> Signature:
-    """A jaxpr as a signature of a list of parameters and of inputs."""
+    """A jaxpr as a signature of a list of parameters and of inputs.
+
+    Most engines have no complex numbers: those of inputs and outputs are two arrays, which
+    `real_arrays` makes and `joined` puts together.
+    """
     function = jex_core.jaxpr_as_fun(closed)
 
-    def named(params: Sequence[Array], *inputs: Array) -> dict[str, Array]:
-        return dict(zip(names, function(*(params or ()), *inputs), strict=True))
+    def named(params: Sequence[Array], *given: Array) -> dict[str, Array]:
+        parts = iter(given)
+        operands = [
+            lax.complex(next(parts), next(parts)) if _is_complex(spec.dtype) else next(parts)
+            for spec in inputs
+        ]
+        results = zip(names, function(*(params or ()), *operands), strict=True)
+        return {k: v for name, result in results for k, v in _parts(name, result)}
 
-    tree = jax.tree.structure((tuple(inputs), {}))
-    return Signature(name, named, tuple(inputs), tree)
+    split = tuple(part for spec in inputs for part in _real(spec))
+    return Signature(name, named, split, jax.tree.structure((split, {})))
+
+
+# What is behind the names of the real and of the imaginary part.
+_RE, _IM = "_re", "_im"
+
+
+def _is_complex(dtype: np.dtype) -> bool:
+    return np.dtype(dtype).kind == "c"
+
+
+def _real(spec: Input) -> list[Input]:
+    """An input as inputs of real numbers."""
+    if not _is_complex(spec.dtype):
+        return [spec]
+    dtype = np.zeros((), spec.dtype).real.dtype
+    return [dataclasses.replace(spec, name=f"{spec.name}{end}", dtype=dtype) for end in (_RE, _IM)]
+
+
+def _parts(name: str, result: Array) -> list[tuple[str, Array]]:
+    """A result, or its two parts if it is complex, with names."""
+    if not hasattr(result, "dtype") or not jnp.issubdtype(result.dtype, jnp.complexfloating):
+        return [(name, result)]
+    return [(f"{name}{_RE}", lax.real(result)), (f"{name}{_IM}", lax.imag(result))]
+
+
+def real_arrays(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The arrays, complex ones as their real and imaginary parts."""
+    found: list[np.ndarray] = []
+    for array in arrays:
+        found += [array.real, array.imag] if _is_complex(array.dtype) else [array]
+    return found
+
+
+def real_program(
+    signature: Signature, arrays: Sequence[np.ndarray]
+) -> tuple[jex_core.ClosedJaxpr, list[str]]:
+    """The program of a signature of `signature_of` without parameters, and its results' names."""
+    made, shapes = jax.make_jaxpr(functools.partial(signature.function, None), return_shape=True)(
+        *real_arrays(arrays)
+    )
+    # The order of a dict's leaves is that of its keys.
+    return made, sorted(shapes)
+
+
+def joined(outputs: Outputs) -> Outputs:
+    """The outputs of a signature of `signature_of`, complex ones put together."""
+    found = {}
+    for name, array in outputs.items():
+        whole = name.removesuffix(_RE)
+        if name.endswith(_RE) and f"{whole}{_IM}" in outputs:
+            found[whole] = array + 1j * outputs[f"{whole}{_IM}"]
+        elif not name.endswith(_IM):
+            found[name] = array
+    return found
 
 
 def of_one_equation(

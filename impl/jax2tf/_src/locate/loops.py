@@ -143,7 +143,8 @@ def _runner_of_file(maker: Files, program: Program) -> Runner:
     run = maker.format.engine.load(path, job)
 
     def values(program: Program) -> Values:
-        outputs = run("serving_default", files.feeds_of(signature, program.inputs))
+        feeds = files.feeds_of(signature, files.real_arrays(program.inputs))
+        outputs = files.joined(dict(run("serving_default", feeds)))
         return {v: outputs[name] for name, v in names.items() if name in outputs}
 
     return values

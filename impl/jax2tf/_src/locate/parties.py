@@ -113,8 +113,8 @@ def of_file(case: Case, maker: Files) -> Verdict:
     try:
         signature, arrays = files.of_one_equation(case.eqn, case.suspect.operands)
         path, job = maker.write(signature, None)
-        feeds = files.feeds_of(signature, arrays)
-        result = maker.run(path, job, feeds)[f"y{case.position}"]
+        feeds = files.feeds_of(signature, files.real_arrays(arrays))
+        result = files.joined(maker.run(path, job, feeds))[f"y{case.position}"]
     except (TypeError, ConversionError) as error:
         return Verdict(Party.ENGINE, f"the equation as a file of its own: {error}", _other(engine))
     seen[engine] = result
@@ -225,7 +225,18 @@ def _graph_result(case: Case, mode: str, options: Mapping[str, Option]) -> np.nd
     try:
         return graphs.run(closed, list(variables.values()), mode, options)[case.position]
     except ConversionError:
+        return _real_result(case, mode, options)
+
+
+def _real_result(case: Case, mode: str, options: Mapping[str, Option]) -> np.ndarray | None:
+    """The same for a target without complex numbers: inputs and results are their parts."""
+    try:
+        signature, arrays = files.of_one_equation(case.eqn, case.suspect.operands)
+        closed, names = files.real_program(signature, arrays)
+        results = graphs.run(closed, files.real_arrays(arrays), mode, options)
+    except (TypeError, ConversionError):
         return None
+    return files.joined(dict(zip(names, results, strict=True)))[f"y{case.position}"]
 
 
 def _by_reference(
@@ -240,7 +251,7 @@ def _by_reference(
     # The evaluator has errors of many types for ops and dtypes that it does not have.
     except Exception:
         return None
-    return np.asarray(results[f"y{position}"])
+    return np.asarray(files.joined(results)[f"y{position}"])
 
 
 def _values(case: Case, seen: Mapping[str, np.ndarray]) -> str:

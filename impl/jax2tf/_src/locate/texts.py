@@ -118,9 +118,31 @@ def program(
         f"    return primitives.{name}.bind({', '.join([*names, *([params] if params else [])])})",
         "",
         f"print(f({given}))",
-        *WAYS.get(how, _of_target(how))(given),
+        *_other_side(operands, how),
     ]
     return "\n".join(lines)
+
+
+def _other_side(operands: Sequence[Array], how: str) -> Iterator[str]:
+    """The lines that run `f` there; a file gets complex numbers as their parts."""
+    way = WAYS.get(how, _of_target(how))
+    names = [f"x{i}" for i in range(len(operands))]
+    complex_ones = {n for n, x in zip(names, operands, strict=True) if jnp.iscomplexobj(x)}
+    if not complex_ones or how not in _REAL:
+        yield from way(", ".join(names))
+        return
+    taken = [p for n in names for p in ([f"{n}_re", f"{n}_im"] if n in complex_ones else [n])]
+    operand = {n: f"lax.complex({n}_re, {n}_im)" if n in complex_ones else n for n in names}
+    yield "g = f"
+    yield f"def f({', '.join(taken)}):"
+    yield f"    results = jax.tree.leaves(g({', '.join(operand.values())}))"
+    yield "    return [part for y in results for part in (jnp.real(y), jnp.imag(y))]"
+    yield from (f"{n}_re, {n}_im = {n}.real, {n}.imag" for n in sorted(complex_ones))
+    yield from way(", ".join(taken))
+
+
+# Engines without complex numbers.
+_REAL = ("onnx", "openvino", "tfjs")
 
 
 def _graph(given: str) -> Iterator[str]:
