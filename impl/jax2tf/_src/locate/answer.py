@@ -65,6 +65,7 @@ class Located:
       shapes: the shapes of its operands and results, such as "float32[2,3] -> float32[2]".
       dtype: the dtype of the wrong result.
       source: the user's line, such as "model.py:12:4 (layer)".
+      layer: the parameter with which the layer of the equation begins, such as "['layers'][7]".
       scope: the named scopes around it.
       difference: the largest difference to JAX's result on the same operands.
       error: the same in units of what the primitive and its operands' last bits explain.
@@ -88,6 +89,7 @@ class Located:
     shapes: str = ""
     dtype: str = ""
     source: str = ""
+    layer: str = ""
     scope: str = ""
     difference: float = 0.0
     error: float = 0.0
@@ -130,6 +132,7 @@ class Located:
             f"{f', {self.source}' if self.source else ''}",
             f"  equation:   {self.equation.index} of {len(self.lines)}: {self.equation.text}",
             f"  shapes:     {self.shapes}",
+            *([f"  layer:      that of the parameter {self.layer}"] if self.layer else []),
             *([f"  scope:      {self.scope}"] if self.scope else []),
             *([f"  step:       {', '.join(self.step)}"] if self.step else []),
             f"  difference: {self.difference:.3g}, {self.error:.3g} times what is allowed",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-import jax
 import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
@@ -14,7 +13,7 @@ from jax2tf._src import compat
 from jax2tf._src.locate import exactness
 from jax2tf._src.locate.program import Program, Values, as_numpy, operands_of, results_of
 from jax2tf._src.tracing import jaxprs
-from jax2tf._src.util.typing import Option, PyTree
+from jax2tf._src.util.typing import Option
 
 # The options that give a file fewer bits, and those that only such files have.
 _OPTIONS = ("quantize", "compress_to_fp16")
@@ -70,7 +69,6 @@ def without(options: Mapping[str, Option]) -> dict[str, Option]:
 
 def layers(
     program: Program,
-    params: PyTree,
     other: Values,
     ends: Mapping[jex_core.Var, tuple[float, float]],
 ) -> tuple[Layer, ...]:
@@ -78,7 +76,6 @@ def layers(
 
     Args:
       program: the program.
-      params: its parameters, whose paths name the layers.
       other: the results that were read from the file.
       ends: the least and the largest number that the tensor of a result holds, for integers.
     """
@@ -86,7 +83,7 @@ def layers(
     powers: list[float] = []
     state = program.given()
     reference = program.outputs(program.reference)
-    for name, first, last in _parts(program, params):
+    for name, first, last in _parts(program):
         own = dict(state)
         for eqn in program.equations[first : last + 1]:
             _run(eqn, own)
@@ -123,9 +120,16 @@ def _run(eqn: jex_core.JaxprEqn, values: Values) -> None:
     values.update(zip(eqn.outvars, results_of(eqn, operands_of(eqn, values)), strict=True))
 
 
-def _parts(program: Program, params: PyTree) -> list[tuple[str, int, int]]:
+def layer_of(program: Program, index: int) -> str:
+    """The parameter of the layer that an equation is in; empty for a program without layers."""
+    parts = _parts(program)
+    names = (name for name, first, last in parts if first <= index <= last)
+    return next(names, "") if len(parts) > 1 else ""
+
+
+def _parts(program: Program) -> list[tuple[str, int, int]]:
     """Each layer with its first and last equation."""
-    begins = _begins(program, params)
+    begins = _begins(program)
     if not begins or begins[0][1] > 0:
         begins = [("inputs", 0), *begins]
     ends = [index for _, index in begins[1:]] + [len(program.equations)]
@@ -133,12 +137,11 @@ def _parts(program: Program, params: PyTree) -> list[tuple[str, int, int]]:
     return [(name, first, end - 1) for (name, first), end in pairs if end > first]
 
 
-def _begins(program: Program, params: PyTree) -> list[tuple[str, int]]:
+def _begins(program: Program) -> list[tuple[str, int]]:
     """The parameter of each layer, and its first equation."""
-    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)]
     invars = program.closed.jaxpr.invars
     # The parameter from which a variable is made, as far as only parameters make it.
-    names = {v: path or "params" for v, path in zip(invars, paths, strict=False)}
+    names = {v: path or "params" for v, path in zip(invars, program.paths, strict=False)}
     constants = dict.fromkeys(program.closed.jaxpr.constvars, "a constant")
     of_params: dict[jex_core.Var, str] = {**names, **constants}
     begins = []

@@ -34,12 +34,14 @@ class Program:
       leaves: the arguments: parameters, then inputs.
       n_params: the number of leaves that are parameters.
       names: the names of the outputs in files.
+      paths: the paths of the leaves that are parameters, such as "['layers'][7]".
     """
 
     closed: jex_core.ClosedJaxpr
     leaves: tuple[Array, ...]
     n_params: int
     names: tuple[str, ...]
+    paths: tuple[str, ...] = ()
 
     @property
     def equations(self) -> Sequence[jex_core.JaxprEqn]:
@@ -121,6 +123,9 @@ def program_of(signature: Signature, params: PyTree, arrays: Sequence[np.ndarray
         ),
         len(jax.tree.leaves(params)),
         tuple(signature.output_names(results)),
+        tuple(
+            jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)
+        ),
     )
 
 

@@ -89,7 +89,7 @@ def _with_fewer_bits(
     tensors = {v: place.name for v, place in side.places.items() if v in values}
     answer = _Answer(
         *(name, side.files.format.name, side.program, of_file, values, found, precision, tensors),
-        bits.layers(side.program, side.params, values, side.ends()),
+        bits.layers(side.program, values, side.ends()),
     )
     if is_changed:
         return answer.of_changed(side, None)
@@ -210,8 +210,13 @@ class _Answer:
         )
 
     def _located(self, **fields: PyTree) -> Located:
+        line: Line | None = fields.get("equation")
+        layer = "" if line is None else bits.layer_of(self._program, line.index)
         return Located(
-            self._target, self._agrees, self._far, self._lines, layers=self._layers, **fields
+            *(self._target, self._agrees, self._far, self._lines),
+            layers=self._layers,
+            layer=layer,
+            **fields,
         )
 
     def _judged(self, verdict: Verdict, **fields: PyTree) -> Located:
