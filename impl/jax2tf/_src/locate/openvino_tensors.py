@@ -14,6 +14,8 @@ from jax2tf._src.locate.differences import Difference
 from jax2tf._src.locate.inputs import Taken
 from jax2tf._src.util.typing import PyTree
 
+# OpenVINO's own names. Those of jax2tf have the name of a primitive in front.
+_COUNTED = re.compile(r"[A-Z][A-Za-z0-9]*_\d+")
 _OUTSIDE = ("Constant", "Parameter", "Result")
 
 
@@ -54,7 +56,8 @@ def _is_read(port: PyTree) -> bool:
 class Names:
     """Names of ops: their own, or their kind with a number.
 
-    OpenVINO names an op without a name by its kind and a number that counts all ops of the process.
+    OpenVINO names an op without a name by its kind and a number that counts all ops of the process;
+    an op that takes its place (an Add, that of a Subtract) has the name of the first.
     """
 
     def __init__(self, model: PyTree) -> None:
@@ -62,7 +65,7 @@ class Names:
         self._names: dict[str, str] = {}
         for op in model.get_ordered_ops():
             name, kind = op.get_friendly_name(), op.get_type_name()
-            if re.fullmatch(rf"{kind}_\d+", name):
+            if _COUNTED.fullmatch(name):
                 counts[kind] += 1
                 self._names[name] = f"{kind}#{counts[kind]}"
 
