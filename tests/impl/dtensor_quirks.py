@@ -1,14 +1,15 @@
 """What each quirk and each lack of DTensor is there for, on eight devices of a CPU.
 
-test_dtensor.py runs each program without its quirk in a process of its own, as DTensor may end it:
+Each program runs with its quirk and without it, in processes of their own, as DTensor may end them:
 
-    python -m tests.impl.dtensor_quirks QUIRK_OR_OP ... [--without]
+    python -m tests.impl.dtensor_quirks
 """
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
+import json
+import multiprocessing
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -55,23 +56,33 @@ PROGRAMS: dict[str, Program] = {
 
 
 def main() -> None:
-    """Exits with 0 if DTensor gives JAX's numbers, or refuses what it should."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("names", nargs="+", choices=PROGRAMS)
-    parser.add_argument("--without", action="store_true")
-    options = parser.parse_args()
+    """Prints how a process of each program ends, with its quirk or lack and without it, as JSON.
+
+    0 says that DTensor gives JAX's numbers, or refuses what it should. TensorFlow and JAX are
+    imported once, and every process is a fork of this one, which has made no device yet.
+    """
+    fork = multiprocessing.get_context("fork")
+    codes = {}
+    for name in PROGRAMS:
+        processes = [fork.Process(target=_run, args=(name, is_known)) for is_known in (True, False)]
+        for process in processes:
+            process.start()
+            process.join()
+        codes[name] = [process.exitcode for process in processes]
+    print(json.dumps(codes))
+
+
+def _run(name: str, is_known: bool) -> None:
     logical_devices.make(8)
-    if options.without:
+    if not is_known:
         target_of = convert.target_of
 
         def lacking(mesh: Any) -> Any:
             target = target_of(mesh)
-            quirks = target.quirks.difference(options.names)
-            return dataclasses.replace(target, ops=None, quirks=quirks)
+            return dataclasses.replace(target, ops=None, quirks=target.quirks.difference([name]))
 
         convert.target_of = lacking
-    wrong = [name for name in options.names if not _is_right(PROGRAMS[name])]
-    sys.exit(f"not as they should be: {', '.join(wrong)}" if wrong else 0)
+    sys.exit(0 if _is_right(PROGRAMS[name]) else f"{name}: not as it should be")
 
 
 def _is_right(program: Program) -> bool:
@@ -83,7 +94,7 @@ def _is_right(program: Program) -> bool:
     try:
         result = converted(x)
     except jax2tf.UnsupportedPrimitiveError as error:
-        print(error)
+        print(error, file=sys.stderr)
         return program.is_refused
     return np.allclose(dtensor.values(result), jax.jit(program.function)(X), rtol=1e-5)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import tensorflow as tf
 
 
-def run(file: str) -> None:
-    """Runs the tests of a file beside this one in a process with eight devices of JAX's."""
-    path = Path(__file__).with_name(file)
-    done = module("pytest", "-q", "-p", "no:cacheprovider", str(path))
+def run(*files: str) -> None:
+    """Runs the tests of files beside this one in a process with eight devices of JAX's."""
+    paths = [str(Path(__file__).with_name(file)) for file in files]
+    done = module("pytest", "-q", "-p", "no:cacheprovider", *paths)
     assert done.returncode == 0, (done.stdout + done.stderr)[-5000:]
 
 

@@ -1,5 +1,6 @@
 """Converted functions on the meshes of DTensor, and on several replicas of tf.distribute."""
 
+import json
 import re
 
 import jax.numpy as jnp
@@ -19,28 +20,32 @@ P = PartitionSpec
 
 
 @pytest.mark.parametrize(
-    "file",
+    "files",
     [
-        "dtensor_on_devices.py",
-        "dtensor_programs.py",
-        "dtensor_training.py",
-        "mirrored_on_devices.py",
+        ("dtensor_on_devices.py", "dtensor_programs.py", "dtensor_training.py"),
+        ("mirrored_on_devices.py",),
     ],
+    ids=["dtensor", "mirrored"],
 )
-def test_on_devices(file):
-    logical_devices.run(file)
+def test_on_devices(files):
+    logical_devices.run(*files)
 
 
-def test_dtensor_is_right_with_its_quirks_and_lacks():
-    done = logical_devices.module("tests.impl.dtensor_quirks", *PROGRAMS)
+@pytest.fixture(scope="module")
+def exit_codes():
+    """By name of a program: how a process ended with the quirk or lack, and how without it."""
+    done = logical_devices.module("tests.impl.dtensor_quirks")
     assert done.returncode == 0, done.stderr[-5000:]
+    return json.loads(done.stdout.splitlines()[-1]), done.stderr
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_dtensor_needs_the_quirk_or_the_lack(name):
+def test_dtensor_needs_the_quirk_or_the_lack(exit_codes, name):
     """Without it DTensor refuses the program, gives other numbers, or ends the process."""
-    done = logical_devices.module("tests.impl.dtensor_quirks", name, "--without")
-    assert done.returncode != 0, f"DTensor no longer has {name}"
+    codes, errors = exit_codes
+    known, unknown = codes[name]
+    assert known == 0, errors[-5000:]
+    assert unknown != 0, f"DTensor no longer has {name}"
 
 
 def test_every_quirk_of_dtensor_is_shown():
