@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 from jax2tf import Module, call_tf, convert
 from jax2tf._src.api.errors import ConversionError, NotDifferentiableError
+from tests.running import MODES
 
 X = tf.constant([[0.5, -1.5, 1.0], [2.0, 0.25, -0.75]])
 
@@ -134,16 +135,24 @@ def test_programs_of_jax(mode, name):
     check(gradients(mode(converted), sources)(X), expected)  # the tape is outside
 
 
-@pytest.mark.parametrize("name", ["call", "twice", "grad", "vmap_of_grad_of_cond", "scan"])
-@pytest.mark.parametrize("tape", ["inside", "outside"])
-def test_second_order(mode, name, tape):
+# The tape is inside and outside in turn: each program and each mode has both, and each program has
+# each mode once.
+@pytest.mark.parametrize(
+    ("name", "wrap", "tape"),
+    [
+        pytest.param(name, wrap, ("inside", "outside")[(i + j) % 2], id=f"{name}-{mode}")
+        for i, name in enumerate(["call", "twice", "grad", "vmap_of_grad_of_cond", "scan"])
+        for j, (mode, wrap) in enumerate(MODES.items())
+    ],
+)
+def test_second_order(name, wrap, tape):
     model = Layer()
     converted = convert(PROGRAMS[name](call_tf(model.layer)))
     expected = second(_in_tensorflow(name, model.layer), model.w)(X)
     if tape == "inside":
-        actual = mode(second(converted, model.w))(X)
+        actual = wrap(second(converted, model.w))(X)
     else:
-        actual = second(mode(converted), model.w)(X)
+        actual = second(wrap(converted), model.w)(X)
     check([actual], [expected])
 
 

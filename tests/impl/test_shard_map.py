@@ -13,7 +13,7 @@ from jax.sharding import PartitionSpec as P
 
 import jax2tf
 from tests.impl.parallel_programs import PROGRAMS, mesh_of, normal
-from tests.running import assert_near
+from tests.running import MODES, assert_near
 
 AUTO = AxisType.Auto
 
@@ -181,8 +181,16 @@ def test_polymorphic_batch():
 class TestOneByOne:
     """What JAX's vmap does otherwise than each device by itself."""
 
-    @pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg", "threefry2x32"])
-    @pytest.mark.parametrize("axes", [{"a": 8}, {"a": 4, "b": 2}])
+    # The device axes are one and two in turn: each kind of key and each mode has both, and each
+    # kind of key has each mode once.
+    @pytest.mark.parametrize(
+        ("impl", "axes", "mode"),
+        [
+            pytest.param(impl, ({"a": 8}, {"a": 4, "b": 2})[(i + j) % 2], mode, id=f"{impl}-{name}")
+            for i, impl in enumerate(["rbg", "unsafe_rbg", "threefry2x32"])
+            for j, (name, mode) in enumerate(MODES.items())
+        ],
+    )
     def test_every_device_draws_from_its_own_key(self, impl, axes, mode):
         keys = jax.random.split(jax.random.key(0, impl=impl), 8)
         spec = P(tuple(axes))
