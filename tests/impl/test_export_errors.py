@@ -199,11 +199,19 @@ def test_the_error_of_a_function_that_got_a_number(params, folder):
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize(
-    "name", ["", "/", "a//b", "a b", "a\nb", "\0", "日本", "\ud800", "x" * 300]
+    "names",
+    [["", "a//b", "a b", "a\nb", "\0", "日本", "\ud800", "x" * 300], ["/"]],
+    ids=["several", "slash"],
 )
-def test_names_of_parameters(suffix, name, folder):
-    params = {name: np.ones([4, 3], np.float32)}
-    assert export(lambda p, x: x @ p[name], params, "b, 4", f"m{suffix}").differences
+def test_names_of_parameters(suffix, names, folder):
+    # All in one file, whose names for them have to differ too.
+    params = {name: np.full([4, 3], n, np.float32) for n, name in enumerate(names)}
+
+    def each(params, x):
+        return [x @ params[name] for name in names]
+
+    result = export(each, params, "b, 4", f"m{suffix}")
+    assert len(result.differences["serving_default"]) == len(names)
 
 
 def checkpoint(name: str, content: bytes) -> str:
