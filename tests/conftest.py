@@ -1,5 +1,6 @@
 """Takes the engine's hooks, so that the matrix runs with the other tests; hypothesis profiles."""
 
+import gc
 import random
 from pathlib import Path
 
@@ -113,6 +114,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=[by_name[name] for name in left_out])
     items[:] = [by_name[name] for name in kept]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """The collector passes over what is there for the whole run: libraries, harnesses, the tests.
+
+    These are a million objects. Each export collects garbage, and would look at all of them.
+    """
+    gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """And over what the tests of a file leave behind: traces and graphs in caches."""
+    if nextitem is None or item.path != nextitem.path:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
