@@ -73,33 +73,45 @@ def test_what_is_imported_at_first_use_alone():
 
 
 # Modules that are called as a public function is, or that import such a module.
-@pytest.mark.parametrize(
-    "first",
-    [
-        "",
-        "from jax2tf._src.explain import known; import jax2tf._src.export.formats",
-        "import jax2tf._src.export.exporting; from jax2tf._src.explain import survey, timing",
-        "from jax2tf.keras import Layer",
-        "from jax2tf._src.lowering.registry import register",
-        "from jax2tf import *",
-    ],
-)
-def test_every_public_name_is_what_it_was(first):
-    """Whatever was imported before it is asked for; the second time it is the same object."""
+FIRST = [
+    "",
+    "from jax2tf._src.explain import known; import jax2tf._src.export.formats",
+    "import jax2tf._src.export.exporting; from jax2tf._src.explain import survey, timing",
+    "from jax2tf.keras import Layer",
+    "from jax2tf._src.lowering.registry import register",
+    "from jax2tf import *",
+]
+
+
+def test_every_public_name_is_what_it_was():
+    """Whatever was imported before it is asked for; the second time it is the same object.
+
+    JAX and TensorFlow are imported once, and each of FIRST runs in a fork of that process.
+    """
     lines = printed(f"""
-        import jax2tf
-        {first}
-        for name in jax2tf.__all__:
-            value = getattr(jax2tf, name)
-            assert value is getattr(jax2tf, name) is vars(jax2tf)[name], name
-            print(name, type(value).__name__, getattr(value, "__name__", None))
+        import os, sys
+        import jax, tensorflow
+        assert "jax2tf" not in sys.modules
+        for number, first in enumerate({FIRST!r}):
+            child = os.fork()
+            if child:
+                assert os.waitpid(child, 0)[1] == 0, first
+                continue
+            import jax2tf
+            exec(first)
+            for name in jax2tf.__all__:
+                value = getattr(jax2tf, name)
+                assert value is getattr(jax2tf, name) is vars(jax2tf)[name], name
+                print(number, name, type(value).__name__, getattr(value, "__name__", None))
+            sys.stdout.flush()
+            os._exit(0)
     """)
     expected = []
     for name in jax2tf.__all__:
         value = getattr(jax2tf, name)
         expected.append(f"{name} {type(value).__name__} {getattr(value, '__name__', None)}")
-    assert lines == expected
-    kinds = {name: kind for name, kind, _ in map(str.split, lines)}
+    assert lines == [f"{n} {line}" for n in range(len(FIRST)) for line in expected]
+    kinds = dict(line.split()[:2] for line in expected)
     functions = {"call_tf", "convert", "explain", "export", "install", "profile"}
     assert {kinds[name] for name in functions} == {"function"}
     assert {name for name, kind in kinds.items() if kind == "module"} == {"dtensor", "keras"}
