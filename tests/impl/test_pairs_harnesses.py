@@ -53,6 +53,10 @@ def split(tree: Any) -> list[Any]:
     return parts
 
 
+def parts_of(x: np.ndarray) -> list[np.ndarray]:
+    return [x.real, x.imag] if is_complex(x.dtype) else [x]
+
+
 def joined(leaves: list[Any], parts: Any, join: Any) -> list[Any]:
     """Leaves like those given, of parts as `split` makes them."""
     parts = iter(parts)
@@ -83,7 +87,8 @@ def problem_of(harness: Harness) -> str | None:
 
     converted = jax2tf.convert(of_parts, target=TARGET, with_gradient=False)
     graph = tf.function(converted, autograph=False)
-    parts = [tf.constant(np.asarray(x)) for x in split(args)]
+    # Not `split`, for whose two ops XLA compiles a program for each shape.
+    parts = [tf.constant(part) for x in map(np.asarray, leaves) for part in parts_of(x)]
     concrete = graph.get_concrete_function(*parts)
     outputs = [x for op in concrete.graph.get_operations() for x in op.outputs]
     if any(x.dtype.is_complex for x in outputs):
