@@ -1,6 +1,7 @@
 """Takes the engine's hooks, so that the matrix runs with the other tests; hypothesis profiles."""
 
 import gc
+import itertools
 import random
 from pathlib import Path
 
@@ -116,6 +117,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [by_name[name] for name in kept]
 
 
+# Counts the files whose tests have run in this process.
+_FILES = itertools.count(1)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """The collector passes over what is there for the whole run: libraries, harnesses, the tests.
@@ -127,8 +132,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """And over what the tests of a file leave behind: traces and graphs in caches."""
+    """And over what the tests of a file leave behind: traces and graphs in caches.
+
+    What the caches have dropped since then is found in every fiftieth file.
+    """
     if nextitem is None or item.path != nextitem.path:
+        if next(_FILES) % 50 == 0:
+            gc.unfreeze()
         gc.collect()
         gc.freeze()
 
