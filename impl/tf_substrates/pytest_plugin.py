@@ -1,14 +1,16 @@
 """A plugin of pytest: `pytest --substrate numpy --substrate jax` runs test files on substrates.
 
 The test files and the packages of `[tool.tf_substrates]` in the root folder's pyproject.toml are
-rewritten while they are imported. A test file stands once for each substrate:
-`tests/test_a.py[jax]::ATest::test_b`. A disabled test is run, and red if it passes.
+rewritten while they are imported. A test file stands once for each substrate, and can be asked for
+by that name: `tests/test_a.py[jax]::ATest::test_b`. A disabled test is run, and red if it passes.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import pathlib
+import re
 import sys
 from collections.abc import Generator, Iterable
 from types import ModuleType
@@ -32,7 +34,42 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--substrate"):
+        # pytest takes a bracket in an argument for the parameters of a test. An option, because
+        # pytest-xdist hands options to its workers, and the arguments as they are here.
+        if not hasattr(config.option, _FILES_ON):
+            setattr(config.option, _FILES_ON, _take_substrates_out(config))
         config.pluginmanager.register(_OnSubstrates(config), "tf_substrates.running")
+
+
+_FILES_ON = "tf_substrates_files_on"
+_ON_A_SUBSTRATE = re.compile(r"(?P<file>.*\.py)\[(?P<substrate>\w+)\](?P<test>(::.*)?)", re.S)
+
+
+def _take_substrates_out(config: pytest.Config) -> dict[str, list[str]]:
+    """By file, the substrates that all arguments name for it; the arguments then name none."""
+    whole: list[pathlib.Path] = []
+    found: dict[str, list[str]] = {}
+    for i, argument in enumerate(config.args):
+        named = _ON_A_SUBSTRATE.fullmatch(argument)
+        if named is None:
+            whole.append(_path(config, argument.partition("::")[0]))
+            continue
+        if named["substrate"] not in config.getoption("--substrate"):
+            raise pytest.UsageError(
+                f"{argument}: this run has no substrate {named['substrate']!r}. What to do: add"
+                f" --substrate {named['substrate']}."
+            )
+        config.args[i] = named["file"] + named["test"]
+        found.setdefault(str(_path(config, named["file"])), []).append(named["substrate"])
+    return {
+        file: substrates
+        for file, substrates in found.items()
+        if not any(pathlib.Path(file).is_relative_to(path) for path in whole)
+    }
+
+
+def _path(config: pytest.Config, argument: str) -> pathlib.Path:
+    return pathlib.Path(os.path.abspath(config.invocation_params.dir / argument))
 
 
 class _OnSubstrates:
@@ -48,6 +85,7 @@ class _OnSubstrates:
         for package in self.project.packages:
             _put_on_path(self.project.source(package).parent)
         self.packages = list(self.project.packages)
+        self.files_on: dict[str, list[str]] = getattr(config.option, _FILES_ON)
         if "jax" in self.substrates:
             import jax
 
@@ -56,7 +94,7 @@ class _OnSubstrates:
 
     def load(self, file: pathlib.Path, substrate: str) -> ModuleType:
         """A test file as a module on a substrate."""
-        folder, names = _names_beside(file)
+        folder, names = self._names_beside(file)
         _put_on_path(folder)
         self.packages += [name for name in names if name not in self.packages]
         install(substrate, self.packages, self.project.omit.get(substrate, ()))
@@ -68,6 +106,20 @@ class _OnSubstrates:
                 " name, or their folders an __init__.py."
             )
         return module
+
+    def _names_beside(self, file: pathlib.Path) -> tuple[pathlib.Path, list[str]]:
+        """The folder that a test file is imported from, and the top-level names to rewrite."""
+        for package in self.project.packages:
+            # Its folders need no __init__.py of their own.
+            if file.is_relative_to(self.project.source(package)):
+                return self.project.source(package).parent, [package]
+        folder = file.parent
+        if not (folder / "__init__.py").is_file():
+            beside = sorted(folder.glob("*.py"))
+            return folder, [f.stem for f in beside if f.stem.isidentifier() and f.stem != "conftest"]
+        while (folder.parent / "__init__.py").is_file():
+            folder = folder.parent
+        return folder.parent, [folder.name]
 
     def disabled(self, nodeid: str, substrate: str) -> project.Disabled | None:
         """What the project says of a test, by its name without the substrate."""
@@ -100,8 +152,17 @@ class _OnSubstrates:
                 substrate=substrate,
                 file_id=collector.nodeid,
             )
-            for substrate in self.substrates
+            for substrate in self.files_on.get(str(collector.path), self.substrates)
         ]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_directory(
+        self, path: pathlib.Path, parent: pytest.Collector
+    ) -> Generator[None, pytest.Collector | None, pytest.Collector | None]:
+        collector = yield
+        if isinstance(collector, pytest.Package):
+            return _Package.from_parent(parent, path=path)
+        return collector
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -136,6 +197,13 @@ class _OnSubstrates:
             terminalreporter.section("disabled on a substrate")
         for report in reports:
             terminalreporter.line(f"{report.nodeid}: {report.wasxfail}")
+
+
+class _Package(pytest.Package):
+    """A folder with an `__init__.py`, which pytest would import as it is, with TensorFlow."""
+
+    def setup(self) -> None:
+        """Nothing: the test files import the rewritten package."""
 
 
 class _Module(pytest.Module):
@@ -175,17 +243,6 @@ class _Import(pytest.Item):
 
     def runtest(self) -> None:
         raise self.error
-
-
-def _names_beside(file: pathlib.Path) -> tuple[pathlib.Path, list[str]]:
-    """The folder from which a test file is imported, and the top-level names that go with it."""
-    folder = file.parent
-    if not (folder / "__init__.py").is_file():
-        beside = sorted(folder.glob("*.py"))
-        return folder, [f.stem for f in beside if f.stem.isidentifier() and f.stem != "conftest"]
-    while (folder.parent / "__init__.py").is_file():
-        folder = folder.parent
-    return folder.parent, [folder.name]
 
 
 def _put_on_path(folder: pathlib.Path) -> None:

@@ -96,17 +96,61 @@ reason = "NumPy has no derivatives"
 
 @pytest.fixture
 def library(tmp_path):
-    for name, text in LIBRARY.items():
-        file = tmp_path / name
+    return written(tmp_path, LIBRARY)
+
+
+# Tests that stand beside the code, in a package of a package and in a folder without `__init__`.
+BESIDE = {
+    "pyproject.toml": """
+        [tool.tf_substrates]
+        packages = ["beside"]
+        [tool.pytest.ini_options]
+        python_files = ["*_test.py"]
+        """,
+    "beside/__init__.py": """
+        import tensorflow as tf
+        from beside import math
+        """,
+    "beside/math/__init__.py": "from beside.math.generic import twice",
+    "beside/math/generic.py": """
+        import tensorflow as tf
+
+        def twice(x):
+          return tf.convert_to_tensor(x) * 2
+        """,
+    "beside/math/generic_test.py": """
+        import sys
+        import beside
+        import tensorflow.compat.v2 as tf
+        from beside.math import generic
+
+        class TwiceTest(tf.test.TestCase):
+
+          def test_twice(self):
+            self.assertAllClose(generic.twice([1.0, 2.0]), [2.0, 4.0])
+
+          def test_rewritten(self):
+            self.assertIs(beside.math.twice, generic.twice)
+            self.assertNotIn("tensorflow", sys.modules)
+            self.assertTrue(__file__.endswith("generic_test.py"))
+        """,
+}
+BESIDE["beside/data/generic_test.py"] = BESIDE["beside/math/generic_test.py"]
+
+
+def written(folder, files):
+    for name, text in files.items():
+        file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(textwrap.dedent(text))
-    return tmp_path
+    return folder
 
 
 def run(library, table, *arguments):
     """The lines of a run of pytest, and its counts, `{"passed": 3}`."""
-    (library / "pyproject.toml").write_text(table)
-    options = ["-p", "no:cacheprovider", "-p", "no:xdist", "-rA", "--tb=line", *arguments]
+    (library / "pyproject.toml").write_text(textwrap.dedent(table))
+    options = ["-p", "no:cacheprovider", "-rA", "--tb=line", *arguments]
+    options += [] if "-n" in arguments else ["-p", "no:xdist"]
     command = [sys.executable, "-m", "pytest", "-p", "tf_substrates.pytest_plugin", *options]
     done = subprocess.run(command, cwd=library, capture_output=True, text=True)
     lines = done.stderr.splitlines() + done.stdout.splitlines()
@@ -124,6 +168,21 @@ def test_a_librarys_tests_run_on_both_substrates(library):
     disabled = "tests/test_rates.py[numpy]::RatesTest::test_gradient: NumPy has no derivatives"
     assert disabled in lines
     assert any("disabled on a substrate" in line for line in lines)
+
+
+def test_tests_beside_the_code_run(tmp_path):
+    both = ("--substrate", "numpy", "--substrate", "jax")
+    table = BESIDE["pyproject.toml"]
+    lines, counts = run(written(tmp_path, BESIDE), table, *both, "beside", "-k", "TwiceTest")
+    assert counts["passed"] == 8, lines
+    for folder in ("math", "data"):
+        assert f"PASSED beside/{folder}/generic_test.py[jax]::TwiceTest::test_rewritten" in lines
+    asked = "beside/math/generic_test.py[numpy]::TwiceTest::test_twice"
+    lines, counts = run(tmp_path, table, *both, "-n", "1", asked)
+    assert counts["passed"] == 1, lines
+    assert any(line.endswith(f"PASSED {asked}") for line in lines), lines
+    lines, _ = run(tmp_path, table, "--substrate", "jax", asked)
+    assert any("What to do: add --substrate numpy" in line for line in lines)
 
 
 def test_disabled_tests_are_proved_both_ways(library):

@@ -103,6 +103,10 @@ class RewritingFinder:
         if found is None:
             return None
         file, is_package = found
+        if os.path.isdir(file):
+            namespace = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
+            namespace.submodule_search_locations = [file]
+            return namespace
         loader = RewritingLoader(fullname, file, self.substrate, original)
         spec = importlib.util.spec_from_file_location(
             fullname,
@@ -150,7 +154,10 @@ class RewritingLoader(importlib.machinery.SourceFileLoader):
 
 
 def _file_of(module: str) -> tuple[str, bool] | None:
-    """The source file of a module, found without importing it, and whether it is a package."""
+    """The source file of a module, found without importing it, and whether it is a package.
+
+    Of a folder without an `__init__.py` it is the folder.
+    """
     head, *below = module.split(".")
     spec = importlib.machinery.PathFinder.find_spec(head)
     if spec is None or spec.origin is None:
@@ -158,11 +165,12 @@ def _file_of(module: str) -> tuple[str, bool] | None:
     file = spec.origin
     for name in below:
         beside = os.path.join(os.path.dirname(file), name)
-        file = os.path.join(beside, "__init__.py")
-        if not os.path.isfile(file):
-            file = f"{beside}.py"
-            if not os.path.isfile(file):
-                return None
+        places = (os.path.join(beside, "__init__.py"), f"{beside}.py", os.path.join(beside, ""))
+        file = next(filter(os.path.exists, places), "")
+        if not file:
+            return None
+    if file.endswith(os.sep):
+        return file, True
     return (file, os.path.basename(file) == "__init__.py") if file.endswith(".py") else None
 
 
