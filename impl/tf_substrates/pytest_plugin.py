@@ -92,6 +92,13 @@ class _OnSubstrates:
             # TensorFlow's tests use its 64-bit types, which JAX has when asked.
             jax.config.update("jax_enable_x64", True)
 
+    def pytest_sessionstart(self) -> None:
+        # A program of Abseil's parses its flags before its tests begin; here they have their
+        # defaults.
+        absl_flags = _absl_flags()
+        if absl_flags is not None and not absl_flags.FLAGS.is_parsed():
+            absl_flags.FLAGS.mark_as_parsed()
+
     def load(self, file: pathlib.Path, substrate: str) -> ModuleType:
         """A test file as a module on a substrate."""
         folder, names = self._names_beside(file)
@@ -243,6 +250,13 @@ class _Import(pytest.Item):
 
     def runtest(self) -> None:
         raise self.error
+
+
+def _absl_flags() -> ModuleType | None:
+    try:
+        return importlib.import_module("absl.flags")
+    except ModuleNotFoundError:
+        return None
 
 
 def _put_on_path(folder: pathlib.Path) -> None:

@@ -38,8 +38,6 @@ _REASONS: dict[str, str] = {
     "compat.v1.layers": _KERAS,
     "compat.v1.train": _TRAINING,
     "compat.v1.Session": _GRAPHS,
-    "compat.v1.Graph": _GRAPHS,
-    "Graph": _GRAPHS,
     "Operation": _GRAPHS,
     "graph_util": _GRAPHS,
     "python.eager": _GRAPHS,

@@ -20,6 +20,7 @@ from tf_substrates.numpy.arrays.shaping import get_static_value
 from tf_substrates.numpy.control_flow import vectorized_map
 from tf_substrates.numpy.functions import stop_gradient
 from tf_substrates.numpy.gradient_tape import UnconnectedGradients
+from tf_substrates.numpy.modules import executing_eagerly as executes_eagerly
 from tf_substrates.numpy.namespaces import export
 from tf_substrates.numpy.shapes import TensorShape
 from tf_substrates.numpy.tensors import convert
@@ -70,21 +71,34 @@ class ReduceOp(enum.Enum):
     MEAN = "MEAN"
 
 
-class _Graph:
-    """What stands for TensorFlow's default graph, which has nothing in it."""
+@export("Graph", "compat.v1.Graph")
+class Graph:
+    """A context of TensorFlow 1 in which ops become nodes. Here they run at once, and it is empty."""
 
     building_function = False
     seed = None
 
     @contextlib.contextmanager
-    def as_default(self) -> Iterator[_Graph]:
+    def as_default(self) -> Iterator[Graph]:
         yield self
 
     def get_name_scope(self) -> str:
         return ""
 
 
-_GRAPH = _Graph()
+_GRAPH = Graph()
+
+
+@export("python.eager.context.eager_mode", "python.eager.context.graph_mode")
+@contextlib.contextmanager
+def eager_mode() -> Iterator[None]:
+    """The one mode that there is, in which everything runs at once."""
+    yield
+
+
+@export("python.eager.context.executing_eagerly")
+def executing_eagerly() -> bool:
+    return executes_eagerly()
 
 
 @export("compat.v1.get_default_graph", "python.framework.ops.get_default_graph")

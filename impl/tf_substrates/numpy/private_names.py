@@ -52,7 +52,9 @@ class _Inspect(types.ModuleType):
     """Python's `inspect`; the functions of TensorFlow's API have no annotations."""
 
     def getfullargspec(self, obj: Any) -> inspect.FullArgSpec:
-        if not str(getattr(obj, "__module__", "")).startswith("tf_substrates."):
+        # Modules that an import hook has rewritten are in tf_substrates.on_jax, and are not ours.
+        module = str(getattr(obj, "__module__", ""))
+        if not module.startswith("tf_substrates.") or module.startswith("tf_substrates.on_"):
             return inspect.getfullargspec(obj)
         return inspect.getfullargspec(inspect.unwrap(obj))._replace(annotations={})
 

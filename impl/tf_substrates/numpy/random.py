@@ -24,7 +24,7 @@ import numpy as xp
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import DrawnInLoopError, invalid_argument
 from tf_substrates.numpy.namespaces import export, named, op
-from tf_substrates.numpy.tensors import convert, static_shape, static_value, traced
+from tf_substrates.numpy.tensors import convert, is_key, static_shape, static_value, traced
 from tf_substrates.numpy.turns import sine_and_cosine
 
 JAX_MODE = False
@@ -466,6 +466,11 @@ def set_seed(seed: int) -> None:
     _GENERATORS.reset(seed)
 
 
+def _has_no_state(seed: Any) -> bool:
+    """Whether a seed is one of the stateless samplers, which tests on JAX give to the others too."""
+    return np.ndim(seed) == 1 or (JAX_MODE and is_key(seed))
+
+
 @op("random.uniform")
 def uniform(
     shape: Any,
@@ -477,9 +482,13 @@ def uniform(
 ) -> Any:
     """Uniform samples; with `seed` or tf.random.set_seed TensorFlow's own, call after call.
 
+    Where `seed` is two integers or a key of JAX's, they are those of stateless_uniform.
+
     Raises:
       ValueError: an integer dtype without `maxval`, or inside jax.jit no seed.
     """
+    if _has_no_state(seed):
+        return stateless_uniform(shape, seed, minval, maxval, dtype)
     if maxval is None and not dtypes.as_dtype(dtype).is_floating:
         raise ValueError(f"Must specify maxval for integer dtype {dtypes.as_dtype(dtype)!r}")
     stream = _GENERATORS.next("uniform", dtype, seed, math.prod(static_shape(shape)))
@@ -495,6 +504,8 @@ def _normal_with_state(kind: str, stateless: Callable) -> None:
         seed: Any = None,
         name: Any = None,
     ) -> Any:
+        if _has_no_state(seed):
+            return stateless(shape, seed, mean, stddev, dtype)
         stream = _GENERATORS.next(kind, dtype, seed, math.prod(static_shape(shape)))
         return stateless(shape, stream, mean, stddev, dtype)
 

@@ -203,6 +203,20 @@ def _is_tensor(x: Any) -> bool:
     return is_tensor(x) or hasattr(x, "__tf_tensor__")
 
 
+def is_key(value: Any) -> bool:
+    """Whether a value holds keys of JAX's random numbers, which have a dtype of their own."""
+    return isinstance(value, Tensor) and not isinstance(value.dtype, np.dtype)
+
+
+def seed_of_key(key: Any) -> Any:
+    """The two integers of a key, as a seed of TensorFlow's stateless samplers."""
+    words = jax.random.key_data(key)
+    if words.shape[-1] != 2:  # a generator that is not JAX's default has more of them
+        words = jax.vmap(lambda k: jax.random.bits(k, (2,), np.uint32))(key.reshape(-1))
+        words = words.reshape((*key.shape, 2))
+    return jax.lax.bitcast_convert_type(words, np.int32)
+
+
 def has_dtype(value: Any) -> bool:
     """Whether a value sets the dtype of the operands beside it."""
     return isinstance(value, (Tensor, np.ndarray)) or hasattr(value, "__tf_tensor__")
@@ -241,6 +255,8 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Any:
         value = value.__tf_tensor__()
     if JAX_MODE:
         value = stands_for(value)
+        if is_key(value):
+            value = seed_of_key(value)
     if is_tensor(value):
         if dtype is not None and value.dtype != dtypes.numpy_dtype(dtype):
             raise ValueError(

@@ -35,7 +35,17 @@ class Import:
     text: str
 
 
-def as_text(source: str, edits: Sequence[Edit | Wrap | Import]) -> str:
+@dataclasses.dataclass(frozen=True)
+class Ending:
+    """Statements that a file gets behind its last line."""
+
+    text: str
+
+
+Change = Edit | Wrap | Import | Ending
+
+
+def as_text(source: str, edits: Sequence[Change]) -> str:
     """The source with every edit made, of as many lines as before."""
     lines = source.encode().splitlines(keepends=True)
     starts = [0]
@@ -55,6 +65,10 @@ def as_text(source: str, edits: Sequence[Edit | Wrap | Import]) -> str:
     # (start, end, what stands there); where two start together, the longer node's comes first.
     pieces: list[tuple[int, int, int, str]] = []
     for edit in edits:
+        if isinstance(edit, Ending):
+            break_before = "" if source.endswith("\n") else "\n"
+            pieces.append((len(data), 1, len(data), f"{break_before}{edit.text}\n"))
+            continue
         if isinstance(edit, Import):
             at, text = _place_in_text(edit, source, span)
             pieces.append((at, -len(data), at, text))
@@ -109,7 +123,7 @@ def _with_breaks(edit: Edit, breaks: int) -> str:
 
 
 def as_tree(
-    source: str, edits: Sequence[Edit | Wrap | Import], filename: str = "<unknown>"
+    source: str, edits: Sequence[Change], filename: str = "<unknown>"
 ) -> ast.Module:
     """The tree of the source with every edit made, every position where the author has it.
 
@@ -117,12 +131,15 @@ def as_tree(
     """
     tree = ast.parse(source, filename)
     places = [(_place(tree.body), edit) for edit in edits if isinstance(edit, Import)]
-    by_position = {_position(edit.node): edit for edit in edits if not isinstance(edit, Import)}
+    by_position = {_position(e.node): e for e in edits if isinstance(e, (Edit, Wrap))}
     for index, edit in places:
         beside = tree.body[min(index, len(tree.body) - 1)]
         (made,) = ast.parse(edit.text).body
         tree.body.insert(index, ast.copy_location(made, beside))
     _Replacer(by_position).generic_visit(tree)
+    for edit in edits:
+        if isinstance(edit, Ending):
+            tree.body += [ast.copy_location(s, tree.body[-1]) for s in ast.parse(edit.text).body]
     return ast.fix_missing_locations(tree)
 
 

@@ -22,6 +22,8 @@ class Library:
         substrate.
       as_tensorflow: modules in which `JAX_MODE` stays False, because TensorFlow's way is wanted.
       imports: modules that import others too, which an omitted one would have imported for them.
+      extended: modules, and the function that is called with the names of each when it has run;
+        `{}` is the substrate.
     """
 
     def __init__(
@@ -30,11 +32,13 @@ class Library:
         replace: Mapping[str, str] | None = None,
         as_tensorflow: tuple[str, ...] = (),
         imports: Mapping[str, tuple[str, ...]] | None = None,
+        extended: Mapping[str, str] | None = None,
     ):
         self.omit = omit
         self.replace = replace or {}
         self.as_tensorflow = as_tensorflow
         self.imports = imports or {}
+        self.extended = extended or {}
 
 
 _TFP = "tensorflow_probability"
@@ -86,6 +90,10 @@ LIBRARIES = {
                 f"{_TFP}.python.layers.internal.distribution_tensor_coercible",
             )
         },
+        extended={
+            f"{_TFP}.python.internal.samplers": "tf_substrates.{}.probability_seeds.in_samplers",
+            f"{_TFP}.python.util.seed_stream": "tf_substrates.{}.probability_seeds.in_seed_stream",
+        },
     ),
 }
 
@@ -100,4 +108,5 @@ def substrate(name: str, modules: Mapping[str, str], omit: Iterable[str] = ()) -
         omitted=frozenset(omit).union(*(library.omit for library in known)),
         as_tensorflow=frozenset().union(*(library.as_tensorflow for library in known)),
         imports={module: names for library in known for module, names in library.imports.items()},
+        extended={k: v.format(name) for library in known for k, v in library.extended.items()},
     )

@@ -26,6 +26,7 @@ class Substrate:
       omitted: modules that the substrate leaves out, as the package names them.
       as_tensorflow: modules in which `JAX_MODE = False` and `NUMPY_MODE = False` stay.
       imports: modules that import others too, which an omitted one would have imported for them.
+      extended: by module, the function that is called with its names when it has run.
       members: whether attributes that TensorFlow's shapes, dtypes and tensors have are read of
         what has them.
     """
@@ -38,6 +39,7 @@ class Substrate:
         omitted: frozenset[str] = frozenset(),
         as_tensorflow: frozenset[str] = frozenset(),
         imports: Mapping[str, tuple[str, ...]] | None = None,
+        extended: Mapping[str, str] | None = None,
         members: bool = True,
     ):
         if name not in ("numpy", "jax"):
@@ -48,6 +50,7 @@ class Substrate:
         self.omitted = omitted
         self.as_tensorflow = as_tensorflow
         self.imports = imports or {}
+        self.extended = extended or {}
         self.members = members
 
     def identity(self) -> tuple:
@@ -59,6 +62,7 @@ class Substrate:
             sorted(self.omitted),
             sorted(self.as_tensorflow),
             sorted(self.imports.items()),
+            sorted(self.extended.items()),
             self.members,
         )
 

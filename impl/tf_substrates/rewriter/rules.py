@@ -10,13 +10,13 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
-from tf_substrates.rewriter.edits import Edit, Import, Wrap
+from tf_substrates.rewriter.edits import Change, Edit, Ending, Import, Wrap
 from tf_substrates.rewriter.places import TENSORFLOW, Substrate
 
 
 def edits_of(
     source: str, substrate: Substrate, package: str = "", filename: str = "", module: str = ""
-) -> list[Edit | Wrap | Import]:
+) -> list[Change]:
     """The edits that bring a file to a substrate.
 
     Args:
@@ -27,7 +27,7 @@ def edits_of(
     """
     tree = ast.parse(source, filename or "<unknown>")
     nodes = list(ast.walk(tree))
-    found: list[Edit | Wrap | Import] = list(_walk(tree, nodes, substrate, package, module))
+    found: list[Change] = list(_walk(tree, nodes, substrate, package, module))
     wraps = list(_members(nodes)) if substrate.members else []
     if substrate.members and substrate.name == "jax":
         taken = {id(wrap.node) for wrap in wraps}
@@ -39,6 +39,9 @@ def edits_of(
         where = f"tf_substrates.{substrate.name}.members"
         found += [*wraps, Import(f"from {where} import {names}")]
     found += [Import(f"import {substrate.of(name)}") for name in substrate.imports.get(module, ())]
+    if module in substrate.extended:
+        where, _, function = substrate.extended[module].rpartition(".")
+        found += [Ending(f"from {where} import {function} as _extend; _extend(globals())")]
     return found
 
 
