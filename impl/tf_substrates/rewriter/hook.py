@@ -98,7 +98,10 @@ class RewritingFinder:
             return None
         original = ".".join(filter(None, [package, below]))
         if self.substrate.omits(original):
-            return None
+            # Python's own finder would load it as it is, with TensorFlow.
+            raise ModuleNotFoundError(
+                f"tf_substrates: {original} is left out on {self.substrate.name}.", name=fullname
+            )
         found = _file_of(original)
         if found is None:
             return None

@@ -19,7 +19,7 @@ class Library:
     Attributes:
       omit: modules that make no sense without TensorFlow.
       replace: modules of it, or that it imports, and what stands for them; `{}` in a name is the
-        substrate.
+        substrate, and a name that begins with a dot is of the library itself.
       as_tensorflow: modules in which `JAX_MODE` stays False, because TensorFlow's way is wanted.
       imports: modules that import others too, which an omitted one would have imported for them.
       extended: modules, and the function that is called with the names of each when it has run;
@@ -63,17 +63,19 @@ LIBRARIES = {
     _TFP: Library(
         # Keras layers, what it builds for JAX by its own means, and a compiler of Python's syntax.
         omit=(
-            f"{_TFP}.substrates",
-            f"{_TFP}.python.internal.backend.jax",
+            f"{_TFP}.substrates.meta",
             *(f"{_TFP}.python.layers.{name}" for name in _LAYERS),
             f"{_TFP}.python.experimental.auto_batching",
             f"{_TFP}.python.experimental.mcmc.nuts_autobatching",
-            f"{_TFP}.python.experimental.bayesopt",
-            f"{_TFP}.python.experimental.fastgp",
         ),
         replace={
             f"{_TFP}.python.internal.backend.numpy": "tf_substrates.numpy.static",
+            f"{_TFP}.python.internal.backend.jax": "tf_substrates.jax.tf",
+            # Modules that are for JAX alone name what it has built for that.
+            f"{_TFP}.substrates.jax": ".python",
+            f"{_TFP}.substrates.numpy": ".python",
             f"{_TFP}.python.internal.tf_keras": "tf_substrates.{}.keras",
+            "distutils": "tf_substrates.distutils",
             "tf_keras": "tf_substrates.{}.keras",  # imported to see whether it is there
         },
         # Seeds are TensorFlow's, so that samples are.
@@ -101,7 +103,12 @@ LIBRARIES = {
 def substrate(name: str, modules: Mapping[str, str], omit: Iterable[str] = ()) -> Substrate:
     """A substrate with what the packages among `modules` need."""
     known = [LIBRARIES[package] for package in modules if package in LIBRARIES]
-    replaced = {old: new.format(name) for library in known for old, new in library.replace.items()}
+    replaced = {
+        old: (modules[package] + new if new.startswith(".") else new).format(name)
+        for package in modules
+        if package in LIBRARIES
+        for old, new in LIBRARIES[package].replace.items()
+    }
     return Substrate(
         name,
         modules={**modules, **replaced},

@@ -79,7 +79,8 @@ class LinearOperator(CompositeTensor, Module):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if JAX_MODE:
+        # A class with methods for it is registered by who wrote them.
+        if JAX_MODE and "tree_flatten" not in vars(cls):
             jax.tree_util.register_pytree_node(cls, _flattened, lambda *of: _unflattened(cls, *of))
 
     @property
