@@ -35,6 +35,12 @@ class DType:
         # NumPy and JAX read this attribute where they are given an object in place of a dtype.
         self.dtype = np.dtype(scalar)
 
+    if JAX_MODE:
+
+        def __call__(self, value: Any) -> Any:
+            """A value of the dtype, as the types of JAX give it, which code for JAX alone calls."""
+            return jax.numpy.asarray(value, self.dtype)
+
     @property
     def name(self) -> str:
         return self._name

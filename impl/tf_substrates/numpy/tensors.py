@@ -195,7 +195,18 @@ class Reference:
 
 
 def is_tensor(value: Any) -> bool:
-    return isinstance(value, (Tensor, Known) if JAX_MODE else Tensor)
+    if not JAX_MODE:
+        return isinstance(value, Tensor)
+    return isinstance(value, (Tensor, Known)) or is_typed_number(value)
+
+
+def is_typed_number(value: Any) -> bool:
+    """Whether a value is a Python number with a dtype, as JAX gives to rules of derivatives."""
+    return (
+        isinstance(value, (int, float, complex))
+        and hasattr(value, "dtype")
+        and not isinstance(value, np.generic)
+    )
 
 
 @export("is_tensor")
@@ -219,7 +230,9 @@ def seed_of_key(key: Any) -> Any:
 
 def has_dtype(value: Any) -> bool:
     """Whether a value sets the dtype of the operands beside it."""
-    return isinstance(value, (Tensor, np.ndarray)) or hasattr(value, "__tf_tensor__")
+    if isinstance(value, (Tensor, np.ndarray)) or hasattr(value, "__tf_tensor__"):
+        return True
+    return bool(JAX_MODE) and is_typed_number(value)
 
 
 def _unwrap(value: Any) -> Any:
@@ -257,6 +270,8 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Any:
         value = stands_for(value)
         if is_key(value):
             value = seed_of_key(value)
+        elif is_typed_number(value):
+            value = jax.numpy.asarray(value, value.dtype)
     if is_tensor(value):
         if dtype is not None and value.dtype != dtypes.numpy_dtype(dtype):
             raise ValueError(
@@ -446,6 +461,11 @@ def convert_to_tensor(
       TypeError: a Python number that the dtype does not take.
     """
     array = convert(value, dtype, dtype_hint)
+    if JAX_MODE and (is_key(value) or is_typed_number(value)):
+        return array
+    if traced(value) and value.aval.weak_type:
+        # JAX differentiates at a Python number, which has no dtype that a rule could ask for.
+        return jax.lax.convert_element_type(value, value.dtype)
     # A tensor is itself: libraries know by identity what they have computed of it.
     return value if is_tensor(value) else array
 
