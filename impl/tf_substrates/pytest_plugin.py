@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import sys
+import unittest
 from collections.abc import Generator, Iterable
 from types import ModuleType
 from typing import Any
@@ -41,6 +42,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_OnSubstrates(config), "tf_substrates.running")
 
 
+# Names of assertions that Python 3.12 took away, and libraries' tests have.
+_OLD_ASSERTIONS = {
+    "assertRaisesRegexp": "assertRaisesRegex",
+    "assertRegexpMatches": "assertRegex",
+    "assertNotRegexpMatches": "assertNotRegex",
+    "assertItemsEqual": "assertCountEqual",
+    "assertEquals": "assertEqual",
+    "assertNotEquals": "assertNotEqual",
+    "assertAlmostEquals": "assertAlmostEqual",
+    "assertNotAlmostEquals": "assertNotAlmostEqual",
+    "assert_": "assertTrue",
+}
 _FILES_ON = "tf_substrates_files_on"
 _ON_A_SUBSTRATE = re.compile(r"(?P<file>.*\.py)\[(?P<substrate>\w+)\](?P<test>(::.*)?)", re.S)
 
@@ -93,6 +106,9 @@ class _OnSubstrates:
             jax.config.update("jax_enable_x64", True)
 
     def pytest_sessionstart(self) -> None:
+        for old, name in _OLD_ASSERTIONS.items():
+            if not hasattr(unittest.TestCase, old):
+                setattr(unittest.TestCase, old, getattr(unittest.TestCase, name))
         # A program of Abseil's parses its flags before its tests begin; here they have their
         # defaults.
         absl_flags = _absl_flags()

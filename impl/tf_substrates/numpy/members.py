@@ -43,8 +43,20 @@ def as_shape(value: Any) -> Any:
 
 
 def as_classes(value: Any) -> Any:
-    """tf.Tensor as the classes that tensors have on JAX; every other class is given back."""
-    return (value, Known) if JAX_MODE and value is EXPORTS["Tensor"] else value
+    """What isinstance asks for: tf.Tensor as the classes that tensors have on JAX, and np.ndarray as
+    arrays that are no tensors, which are arrays on NumPy. Every other class is given back."""
+    if JAX_MODE:
+        return (value, Known) if value is EXPORTS["Tensor"] else value
+    return _Array if value is np.ndarray else value
+
+
+class _IsNoTensor(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, np.ndarray) and not is_tensor(instance)
+
+
+class _Array(metaclass=_IsNoTensor):
+    """Arrays that are no tensors. It makes none."""
 
 
 def as_index(value: Any) -> Any:

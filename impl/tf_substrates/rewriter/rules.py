@@ -143,7 +143,7 @@ def _members(nodes: Sequence[ast.AST]) -> Iterator[Edit | Wrap]:
                     yield Wrap(side, _AS_SHAPE)
         elif _is_isinstance(node):
             for part in ast.walk(node.args[1]):
-                if isinstance(part, ast.Attribute) and part.attr == "Tensor":
+                if isinstance(part, ast.Attribute) and part.attr in ("Tensor", "ndarray"):
                     yield Wrap(part, _AS_CLASSES)
         elif (
             isinstance(node, ast.Subscript)
