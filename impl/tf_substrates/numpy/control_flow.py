@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from tf_substrates.numpy.errors import DrawnInLoopError, invalid_argument
 from tf_substrates.numpy.namespaces import export
 from tf_substrates.numpy.random import step_of_loop
 from tf_substrates.numpy.recording import current_tapes, staged
+from tf_substrates.numpy.shapes import TensorSpec, TypeSpec
 from tf_substrates.numpy.tensors import convert, wrap
 
 JAX_MODE = False
@@ -45,6 +46,16 @@ def _packed(elems: Any, leaves: list, expand: bool = False) -> Any:
     return nest.pack_sequence_as(elems, [wrap(leaf) for leaf in leaves], expand)
 
 
+def _is_of_composite(spec: Any) -> bool:
+    return isinstance(spec, TypeSpec) and not isinstance(spec, TensorSpec)
+
+
+def _specs(signature: Any) -> Iterator:
+    """The leaves of a signature, in which the spec of a value made of tensors is those of these."""
+    for leaf in nest.flatten(signature):
+        yield from _specs(leaf._component_specs) if _is_of_composite(leaf) else [leaf]
+
+
 @export("map_fn")
 def map_fn(
     fn: Callable,
@@ -64,7 +75,7 @@ def map_fn(
         one, than the elements.
     """
     signature = fn_output_signature if fn_output_signature is not None else dtype
-    leaves, count = _rows(elems)
+    leaves, count = _rows(elems, expand=True)
     expected = (
         nest.map_structure(lambda leaf: dtypes.dtype_of(convert(leaf)), elems)
         if signature is None
@@ -73,15 +84,18 @@ def map_fn(
     # A class of NumPy's (np.float64) has an attribute of that name too.
     wanted = [
         dtypes.numpy_dtype(d if isinstance(d, type) else getattr(d, "dtype", d))
-        for d in nest.flatten(expected)
+        for d in _specs(expected)
     ]
+    # What is made of tensors, such as a distribution, is put together again as the function gave it.
+    composite = any(map(_is_of_composite, nest.flatten(expected)))
+    results: list = []
 
     def call(row: list) -> list:
-        result = fn(_packed(elems, row))
+        result = fn(_packed(elems, row, True))
         nest.assert_same_structure(expected, result, check_types=False)
-        arrays = [
-            convert(leaf, hint=d) for leaf, d in zip(nest.flatten(result), wanted, strict=True)
-        ]
+        results.append(result)
+        given = nest.flatten(result, True)
+        arrays = [convert(leaf, hint=d) for leaf, d in zip(given, wanted, strict=True)]
         for array, d in zip(arrays, wanted, strict=True):
             if array.dtype != d:
                 raise invalid_argument(
@@ -95,12 +109,13 @@ def map_fn(
             _, made = _scanned(
                 lambda _, row: (None, [xp.asarray(a) for a in call(row)]), None, leaves
             )
-            return nest.pack_sequence_as(expected, made)
+            return nest.pack_sequence_as(results[0] if composite else expected, made, composite)
     if count == 0:
         made = [xp.zeros((0, *leaves[0].shape[1:]), d) for d in wanted]
         return _packed(expected, made)
     rows = [call([leaf[i] for leaf in leaves]) for i in range(count)]
-    return _packed(expected, [stack(list(column)) for column in zip(*rows, strict=True)])
+    made = [stack(list(column)) for column in zip(*rows, strict=True)]
+    return _packed(results[0] if composite else expected, made, composite)
 
 
 def _scanned(step: Callable, start: Any, rows: list, reverse: bool = False) -> Any:
