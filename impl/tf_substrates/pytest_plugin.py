@@ -139,7 +139,9 @@ class _OnSubstrates:
         folder = file.parent
         if not (folder / "__init__.py").is_file():
             beside = sorted(folder.glob("*.py"))
-            return folder, [f.stem for f in beside if f.stem.isidentifier() and f.stem != "conftest"]
+            return folder, [
+                f.stem for f in beside if f.stem.isidentifier() and f.stem != "conftest"
+            ]
         while (folder.parent / "__init__.py").is_file():
             folder = folder.parent
         return folder.parent, [folder.name]

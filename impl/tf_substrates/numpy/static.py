@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tf_substrates.numpy import tf as _module
+from tf_substrates.numpy.errors import InvalidArgumentError
 from tf_substrates.numpy.namespaces import _plain
 from tf_substrates.numpy.shapes import as_shape
 
@@ -42,9 +43,15 @@ class _Static:
 def _giving_plain(function: Any) -> Any:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return _plain(function(*args, **kwargs))
+        return _numbers(function(*args, **kwargs))
 
     return call
+
+
+def _numbers(value: Any) -> Any:
+    """Plain arrays; those without dimensions are NumPy's numbers."""
+    plain = _plain(value)
+    return plain[()] if isinstance(plain, np.ndarray) and plain.ndim == 0 else plain
 
 
 class TypeConversionError(TypeError):
@@ -65,7 +72,7 @@ ops = types.SimpleNamespace(
 _static = _Static(_tf)
 
 
-_math = _Static(_tf.math)
+_math = _static.math
 
 
 # What such a twin takes beside what TensorFlow does. Libraries compare the signatures of both.
@@ -101,8 +108,34 @@ def reduce_sum(
 ) -> np.ndarray:
     """Booleans are counted."""
     values = np.asarray(_plain(input_tensor))
-    counted = values.astype(np.int32) if values.dtype == np.bool_ else values
+    counted = values.astype(np.int32) if values.dtype == np.bool_ else input_tensor
     return _static.reduce_sum(counted, axis, keepdims)
+
+
+def _of_integers(name: str) -> Any:
+    """A function that takes integers too, by NumPy."""
+    ours, numpys = getattr(_math, name), getattr(np, name)
+
+    @functools.wraps(getattr(_tf.math, name))
+    def call(x: Any, name: Any = None) -> Any:
+        values = np.asarray(_plain(x))
+        return numpys(values) if values.dtype.kind in "iu" else ours(x)
+
+    return call
+
+
+for _name in ("log", "exp", "sqrt"):
+    globals()[_name] = _of_integers(_name)
+    setattr(_math, _name, globals()[_name])
+
+
+@functools.wraps(_tf.reshape)
+def reshape(tensor: Any, shape: Any, name: Any = None) -> Any:
+    """A size that cannot be found is refused with a ValueError, as by NumPy."""
+    try:
+        return _static.reshape(tensor, shape)
+    except InvalidArgumentError as error:
+        raise ValueError(str(error)) from error
 
 
 @functools.wraps(_tf.where)

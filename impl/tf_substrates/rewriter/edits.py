@@ -122,9 +122,7 @@ def _with_breaks(edit: Edit, breaks: int) -> str:
     return "(" + edit.text + "\n" * breaks + ")"
 
 
-def as_tree(
-    source: str, edits: Sequence[Change], filename: str = "<unknown>"
-) -> ast.Module:
+def as_tree(source: str, edits: Sequence[Change], filename: str = "<unknown>") -> ast.Module:
     """The tree of the source with every edit made, every position where the author has it.
 
     The edits' nodes may be of another parse of the same source: they are found by position.

@@ -13,7 +13,15 @@ from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.namespaces import export, op
 from tf_substrates.numpy.reductions import one_axis
 from tf_substrates.numpy.shapes import TensorShape, broadcast_shapes
-from tf_substrates.numpy.tensors import convert, has_dtype, static_shape, static_value, traced, wrap
+from tf_substrates.numpy.tensors import (
+    convert,
+    has_dtype,
+    is_tensor,
+    static_shape,
+    static_value,
+    traced,
+    wrap,
+)
 
 
 def _shape_dtype(out_type: Any) -> np.dtype:
@@ -48,9 +56,11 @@ def rank(input: Any, name: Any = None) -> Any:
 
 @export("get_static_value")
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """A tensor's value as NumPy, or None while JAX traces it."""
+    """A tensor's value as NumPy, or None while JAX traces it; what is no tensor is given back."""
     if tensor is None or traced(tensor):
         return None
+    if not is_tensor(tensor) and not hasattr(tensor, "__tf_tensor__"):
+        return tensor
     array = np.asarray(tensor.__tf_tensor__() if hasattr(tensor, "__tf_tensor__") else tensor)
     return array.view(np.ndarray)[()] if array.ndim == 0 else array.view(np.ndarray)
 
