@@ -200,7 +200,8 @@ class _OnSubstrates:
                 entry = self.disabled(module.plain_id(item), module.substrate)
                 if entry is not None:
                     found.add((entry, module.substrate))
-                    item.add_marker(pytest.mark.xfail(reason=entry.reason, strict=True))
+                    reason = f"{entry.kind}: {entry.reason}"
+                    item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
         if not any("::" in argument for argument in self.config.args):
             self._refuse_unknown(files, found)
 
@@ -220,7 +221,8 @@ class _OnSubstrates:
         ]
         if reports:
             terminalreporter.section("disabled on a substrate")
-        for report in reports:
+        # Those that may pass one day come first.
+        for report in sorted(reports, key=lambda report: report.wasxfail.startswith("never: ")):
             terminalreporter.line(f"{report.nodeid}: {report.wasxfail}")
 
 

@@ -86,7 +86,7 @@ def map_fn(
         dtypes.numpy_dtype(d if isinstance(d, type) else getattr(d, "dtype", d))
         for d in _specs(expected)
     ]
-    # What is made of tensors, such as a distribution, is put together again as the function gave it.
+    # What is made of tensors, such as a distribution, is put together as the function gave it.
     composite = any(map(_is_of_composite, nest.flatten(expected)))
     results: list = []
 

@@ -73,7 +73,7 @@ class ReduceOp(enum.Enum):
 
 @export("Graph", "compat.v1.Graph")
 class Graph:
-    """A context of TensorFlow 1 in which ops become nodes. Here they run at once, and it is empty."""
+    """A context of TensorFlow 1 in which ops become nodes. Here they run at once."""
 
     building_function = False
     seed = None

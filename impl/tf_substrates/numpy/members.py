@@ -43,8 +43,8 @@ def as_shape(value: Any) -> Any:
 
 
 def as_classes(value: Any) -> Any:
-    """What isinstance asks for: tf.Tensor as the classes that tensors have on JAX, and np.ndarray as
-    arrays that are no tensors, which are arrays on NumPy. Every other class is given back."""
+    """What isinstance asks for: tf.Tensor as the classes of tensors on JAX, np.ndarray as what is no
+    tensor on NumPy. Other classes are given back."""
     if JAX_MODE:
         return (value, Known) if value is EXPORTS["Tensor"] else value
     return _Array if value is np.ndarray else value
@@ -57,6 +57,13 @@ class _IsNoTensor(type):
 
 class _Array(metaclass=_IsNoTensor):
     """Arrays that are no tensors. It makes none."""
+
+
+def as_reshape(function: Any) -> Any:
+    """np.reshape with the keyword `newshape`, which NumPy 2.4 took away; others are given back."""
+    if function is not np.reshape:
+        return function
+    return lambda a, newshape, order="C": np.reshape(a, newshape, order)
 
 
 def as_index(value: Any) -> Any:

@@ -20,7 +20,7 @@ if JAX_MODE:
 
 
 def _has_key(seed: Any) -> bool:
-    """Whether a seed is a key of JAX's, of a dtype of its own or, as PRNGKey makes it, of uint32."""
+    """Whether a seed is a key of JAX's: of its own dtype or, as PRNGKey makes it, of uint32."""
     return JAX_MODE and (is_key(seed) or (isinstance(seed, jax.Array) and seed.dtype == np.uint32))
 
 
@@ -42,7 +42,7 @@ def in_samplers(module: dict[str, Any]) -> None:
 
     @functools.wraps(get_integer_seed)
     def integer(seed: Any) -> Any:
-        """A Python integer where the seed was a key, as the library's own functions for JAX give."""
+        """A Python integer where the seed was a key, as the library's functions for JAX give."""
         found = get_integer_seed(seed)
         return int(found) if _has_key(seed) else found
 

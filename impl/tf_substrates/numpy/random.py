@@ -467,7 +467,7 @@ def set_seed(seed: int) -> None:
 
 
 def _has_no_state(seed: Any) -> bool:
-    """Whether a seed is one of the stateless samplers, which tests on JAX give to the others too."""
+    """Whether a seed is of the stateless samplers; tests on JAX give those to the others too."""
     return np.ndim(seed) == 1 or (JAX_MODE and is_key(seed))
 
 

@@ -601,7 +601,8 @@ def searchsorted(
         found = np.array(
             [np.searchsorted(r, v, side=side) for r, v in zip(rows, asked, strict=True)], np.int64
         )
-    return found.reshape(wanted.shape).astype(dtypes.numpy_dtype(out_type))
+    kind = dtypes.int32 if out_type is None else out_type
+    return found.reshape(wanted.shape).astype(dtypes.numpy_dtype(kind))
 
 
 @op("math.in_top_k", "nn.in_top_k")

@@ -155,6 +155,34 @@ class RewritingLoader(importlib.machinery.SourceFileLoader):
         edits = edits_of(source, self.substrate, package, path, self.original)
         return compile(as_tree(source, edits, path), path, "exec", dont_inherit=True)
 
+    def exec_module(self, module: ModuleType) -> None:
+        try:
+            super().exec_module(module)
+        except ModuleNotFoundError as error:
+            package = _importer_of_tensorflow(error)
+            if package is None:
+                raise
+            raise ModuleNotFoundError(
+                f"tf_substrates: {self.original} imports {package}, which imports TensorFlow and is"
+                f" not rewritten. What to do: give both together, as"
+                f" install({self.substrate.name!r}, [{self.original.partition('.')[0]!r},"
+                f" {package!r}]).",
+                name=package,
+            ) from error
+
+
+def _importer_of_tensorflow(error: ModuleNotFoundError) -> str | None:
+    """The package, rewritten by nobody, that failed to import TensorFlow."""
+    if (error.name or "").partition(".")[0] != "tensorflow":
+        return None
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    # The innermost frames are Python's own import system.
+    name = "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
+    package = str(name).partition(".")[0]
+    return None if package in ("", "tf_substrates") else package
+
 
 def _file_of(module: str) -> tuple[str, bool] | None:
     """The source file of a module, found without importing it, and whether it is a package.

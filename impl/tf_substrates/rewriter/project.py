@@ -11,6 +11,7 @@ numpy = ["some_package.training"]
 test = "tests/test_prices.py::PriceTest::test_delta"
 substrates = ["numpy"]
 reason = "NumPy has no derivatives"
+kind = "never"
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Any
 from tf_substrates.rewriter.packages import Planned, planned, source_of, write
 
 SUBSTRATES = ("numpy", "jax")
+KINDS = ("never", "not yet")
 _TABLE = "tool.tf_substrates"
 
 
@@ -36,11 +38,13 @@ class Disabled:
     Attributes:
       test: its name as pytest prints it without a substrate: `tests/test_a.py::ATest::test_b`.
         What stands below it is disabled too.
+      kind: "never" where no substrate of that kind can pass it, "not yet" where one should.
     """
 
     test: str
     substrates: tuple[str, ...]
     reason: str
+    kind: str = "not yet"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,12 +146,15 @@ class _Reader:
         )
 
     def disabled(self, table: Any, where: str) -> Disabled:
-        table = self.table(table, where, ("test", "reason"), ("substrates",))
+        table = self.table(table, where, ("test", "reason"), ("substrates", "kind"))
         for key in ("test", "reason"):
             if not isinstance(table[key], str) or not table[key]:
                 raise self.refuse(f"{where}.{key}", f"is a text, not {table[key]!r}.")
         names = self.substrates(table.get("substrates", list(SUBSTRATES)), f"{where}.substrates")
-        return Disabled(table["test"], names, table["reason"])
+        kind = table.get("kind", "not yet")
+        if kind not in KINDS:
+            raise self.refuse(f"{where}.kind", f"is 'never' or 'not yet', not {kind!r}.")
+        return Disabled(table["test"], names, table["reason"], kind)
 
     def table(
         self, value: Any, where: str, needed: Iterable[str], known: Collection[str]

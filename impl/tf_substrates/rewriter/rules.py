@@ -106,6 +106,7 @@ _AS_TENSORFLOW = "_as_tensorflow"
 _AS_SHAPE = "_as_shape"
 _AS_INDEX = "_as_index"
 _AS_CLASSES = "_as_classes"
+_AS_RESHAPE = "_as_reshape"
 
 
 def _members(nodes: Sequence[ast.AST]) -> Iterator[Edit | Wrap]:
@@ -141,6 +142,12 @@ def _members(nodes: Sequence[ast.AST]) -> Iterator[Edit | Wrap]:
                 )
                 if (beside_list or _is_shape(side)) and id(side) not in inside_texts:
                     yield Wrap(side, _AS_SHAPE)
+        elif (
+            isinstance(node, ast.Call)
+            and any(keyword.arg == "newshape" for keyword in node.keywords)
+            and id(node) not in inside_texts
+        ):
+            yield Wrap(node.func, _AS_RESHAPE)
         elif _is_isinstance(node):
             for part in ast.walk(node.args[1]):
                 if isinstance(part, ast.Attribute) and part.attr in ("Tensor", "ndarray"):
