@@ -100,5 +100,10 @@ class UnknownValueError(ValueError):
 
 
 @_of_both_substrates
+class UnknownSizeError(InvalidArgumentError, ValueError):
+    """A size of -1 that cannot be found. Libraries expect of it what NumPy and JAX raise, too."""
+
+
+@_of_both_substrates
 class DrawnInLoopError(UnknownValueError):
     """A sampler with a state in a loop, of which JAX traces one step for all of them."""

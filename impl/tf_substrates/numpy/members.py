@@ -43,8 +43,8 @@ def as_shape(value: Any) -> Any:
 
 
 def as_classes(value: Any) -> Any:
-    """What isinstance asks for: tf.Tensor as the classes of tensors on JAX, np.ndarray as what is no
-    tensor on NumPy. Other classes are given back."""
+    """What isinstance asks for: tf.Tensor as the classes of tensors on JAX, np.ndarray as
+    what is no tensor on NumPy. Other classes are given back."""
     if JAX_MODE:
         return (value, Known) if value is EXPORTS["Tensor"] else value
     return _Array if value is np.ndarray else value

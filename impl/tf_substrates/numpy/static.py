@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from tf_substrates.numpy import tf as _module
-from tf_substrates.numpy.errors import InvalidArgumentError
 from tf_substrates.numpy.namespaces import _plain
 from tf_substrates.numpy.shapes import as_shape
 
@@ -127,15 +126,6 @@ def _of_integers(name: str) -> Any:
 for _name in ("log", "exp", "sqrt"):
     globals()[_name] = _of_integers(_name)
     setattr(_math, _name, globals()[_name])
-
-
-@functools.wraps(_tf.reshape)
-def reshape(tensor: Any, shape: Any, name: Any = None) -> Any:
-    """A size that cannot be found is refused with a ValueError, as by NumPy."""
-    try:
-        return _static.reshape(tensor, shape)
-    except InvalidArgumentError as error:
-        raise ValueError(str(error)) from error
 
 
 @functools.wraps(_tf.where)

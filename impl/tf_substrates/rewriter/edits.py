@@ -135,9 +135,8 @@ def as_tree(source: str, edits: Sequence[Change], filename: str = "<unknown>") -
         (made,) = ast.parse(edit.text).body
         tree.body.insert(index, ast.copy_location(made, beside))
     _Replacer(by_position).generic_visit(tree)
-    for edit in edits:
-        if isinstance(edit, Ending):
-            tree.body += [ast.copy_location(s, tree.body[-1]) for s in ast.parse(edit.text).body]
+    for ending in (edit for edit in edits if isinstance(edit, Ending)):
+        tree.body += [ast.copy_location(s, tree.body[-1]) for s in ast.parse(ending.text).body]
     return ast.fix_missing_locations(tree)
 
 

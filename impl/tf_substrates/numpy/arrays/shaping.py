@@ -9,7 +9,7 @@ import numpy as np
 import numpy as xp
 
 from tf_substrates.numpy import dtypes
-from tf_substrates.numpy.errors import invalid_argument
+from tf_substrates.numpy.errors import UnknownSizeError, invalid_argument
 from tf_substrates.numpy.namespaces import export, op
 from tf_substrates.numpy.reductions import one_axis
 from tf_substrates.numpy.shapes import TensorShape, broadcast_shapes
@@ -59,7 +59,8 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """A tensor's value as NumPy, or None while JAX traces it; what is no tensor is given back."""
     if tensor is None or traced(tensor):
         return None
-    if not is_tensor(tensor) and not hasattr(tensor, "__tf_tensor__"):
+    # On JAX tensors of integers that are known are NumPy's arrays.
+    if not has_dtype(tensor) and not is_tensor(tensor):
         return tensor
     array = np.asarray(tensor.__tf_tensor__() if hasattr(tensor, "__tf_tensor__") else tensor)
     return array.view(np.ndarray)[()] if array.ndim == 0 else array.view(np.ndarray)
@@ -104,9 +105,11 @@ def reshape(tensor: Any, shape: Any, name: Any = None) -> Any:
     if -1 in wanted:
         others = math.prod(dim for dim in wanted if dim != -1)
         if others == 0:
-            raise invalid_argument(
+            raise UnknownSizeError(
+                None,
+                None,
                 "reshape cannot infer the missing input size for an empty tensor unless all"
-                " specified input sizes are non-zero"
+                " specified input sizes are non-zero",
             )
         if count % others:
             raise invalid_argument(
