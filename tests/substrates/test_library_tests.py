@@ -35,7 +35,7 @@ def test_static_values_keep_their_types(substrate):
         assert (type(found), found) == (type(wanted), wanted)
     static = importlib.import_module("tf_substrates.numpy.static")
     assert static.range(0, 3).dtype == static.reduce_prod([2, 3]).dtype == np.int32
-    assert isinstance(static.reduce_sum([1, 2]), np.int32)
+    assert static.reduce_sum([1, 2]).dtype == np.int32
     assert static.math.log(5) == static.log(5) == np.log(5)
     with pytest.raises(ValueError, match="infer the missing input size"):
         static.reshape(np.zeros([0, 2]), [-1, 0])

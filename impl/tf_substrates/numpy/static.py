@@ -42,15 +42,9 @@ class _Static:
 def _giving_plain(function: Any) -> Any:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return _numbers(function(*args, **kwargs))
+        return _plain(function(*args, **kwargs))
 
     return call
-
-
-def _numbers(value: Any) -> Any:
-    """Plain arrays; those without dimensions are NumPy's numbers."""
-    plain = _plain(value)
-    return plain[()] if isinstance(plain, np.ndarray) and plain.ndim == 0 else plain
 
 
 class TypeConversionError(TypeError):
