@@ -378,7 +378,12 @@ def test_check_names_what_is_missing_by_file_and_line(tmp_path, capsys):
 
 def test_check_looks_at_what_is_rewritten_alone(tmp_path, capsys):
     package = tmp_path / "tensorflow_probability"
-    for module in ("python/math", "python/layers/util", "python/internal/tf_keras", "substrates/x"):
+    for module in (
+        "python/math",
+        "python/layers/util",
+        "python/internal/tf_keras",
+        "substrates/jax/x",
+    ):
         file = package / f"{module}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("import tensorflow as tf\ntf.nowhere()\n")

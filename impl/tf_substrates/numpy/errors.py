@@ -100,7 +100,7 @@ class UnknownValueError(ValueError):
 
 
 @_of_both_substrates
-class UnknownSizeError(InvalidArgumentError, ValueError):  # type: ignore[valid-type, misc]
+class UnknownSizeError(InvalidArgumentError, ValueError):  # type: ignore[valid-type]
     """A size of -1 that cannot be found. Libraries expect of it what NumPy and JAX raise, too."""
 
 
