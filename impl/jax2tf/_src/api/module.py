@@ -246,4 +246,6 @@ def _variable(leaf: PyTree, name: str, trainable: bool) -> tf.Variable:
 def scope_name(name: str) -> str:
     """The name in a form that TensorFlow's name scopes accept; Haiku has "mlp/~/linear/w"."""
     name = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name)
+    # TensorFlow drops an empty part of a name, so that "/" would be the name of its scope.
+    name = "/".join(part or "_" for part in name.split("/"))
     return name if re.match("[A-Za-z0-9.]", name) else f"parameters/{name}"
