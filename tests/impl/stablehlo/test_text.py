@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax import export
+from jax import export, lax
 from jax.extend.mlir import passmanager
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir
@@ -69,6 +70,20 @@ def test_an_order_that_lax_sort_does_not_have():
       %d = stablehlo.abs %b : tensor<f32>
       %r = stablehlo.compare LT, %c, %d, FLOAT : {_PAIR}"""
     assert _sorted(by_magnitude, x)[0].tolist() == [0, -1, 2, -3, 5]
+
+
+def test_a_magnitude_with_a_factor_for_each_element_is_no_magnitude():
+    scalar = jax.ShapeDtypeStruct((3,), np.float32)
+    magnitude = jax.jit(lambda x, y: jnp.abs(lax.complex(x, y)))
+    text = export.export(magnitude)(scalar, scalar).mlir_module()
+    one = re.search(r"stablehlo.constant dense<1\.0+e\+00> : tensor<f32>", text)
+    if one is None:
+        pytest.skip("JAX 0.10 writes a magnitude as one op")
+    (name,) = re.findall(rf"(%\w+) = {re.escape(one[0])}", text)
+    factors = "stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>"
+    changed = re.sub(rf"stablehlo.broadcast_in_dim {name},.*?-> tensor<3xf32>", factors, text)
+    x, y = np.float32([3, 6, 5]), np.float32([4, 8, 12])
+    np.testing.assert_array_equal(jax2tf.load(changed.encode())(x, y), [5, 20, 39])
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (2, 1)])

@@ -71,11 +71,19 @@ def _expansion(step: Step, last: Op) -> tuple[int, Sequence[Op]] | None:
         found[number] = op
         if op.name in ("stablehlo.real", "stablehlo.imag"):
             roots.add(op.operands[0])
-        elif op.name != "stablehlo.constant":
+        elif op.name == "stablehlo.constant":
+            if not _is_one_number(op.attributes["value"]):
+                return None
+        else:
             waiting += op.operands[:1] if op.name in _SCALARS else op.operands
     if len(roots) != 1:
         return None
     return roots.pop(), [found[number] for number in sorted(found)]
+
+
+def _is_one_number(value: np.ndarray) -> bool:
+    """Whether a constant has one number everywhere, as the samples need."""
+    return value.size > 0 and np.array_equal(value, np.full_like(value, value.flat[0]))
 
 
 def _gives_magnitudes(step: Step, root: int, ops: Sequence[Op]) -> bool:
