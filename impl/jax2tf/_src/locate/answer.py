@@ -65,7 +65,7 @@ class Located:
       shapes: the shapes of its operands and results, such as "float32[2,3] -> float32[2]".
       dtype: the dtype of the wrong result.
       source: the user's line, such as "model.py:12:4 (layer)".
-      layer: the parameter with which the layer of the equation begins, such as "['layers'][7]".
+      layer: the parameter with which the layer of the equation begins, such as `"['layers'][7]"`.
       scope: the named scopes around it.
       difference: the largest difference to JAX's result on the same operands.
       error: the same in units of what the primitive and its operands' last bits explain.

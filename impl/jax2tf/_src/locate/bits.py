@@ -35,7 +35,7 @@ class Layer:
     and the equations up to the next one.
 
     Attributes:
-      name: the parameter, such as "['layers'][7]"; "inputs" for what comes before the first one.
+      name: the parameter, such as `"['layers'][7]"`; "inputs" for what comes before the first one.
       source: the user's line of its first equation.
       first: the number of its first equation.
       last: that of its last one.
