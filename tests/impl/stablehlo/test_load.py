@@ -306,3 +306,16 @@ def test_random_keys_come_back_as_keys():
     assert (jax.random.key_data(got) == jax.random.key_data(jax.random.split(key)[1])).all()
     with pytest.raises(TypeError, match=r"must have the dtype key<fry>, got uint32"):
         loaded(jax.random.key_data(key), X)
+
+
+def test_random_bits_of_an_open_size():
+    """JAX writes a custom call for those that the algorithm of the device draws."""
+
+    def function(key: Any, x: Any) -> Any:
+        return lax.rng_bit_generator(key, x.shape, np.uint32)
+
+    key = np.arange(4, dtype=np.uint32)
+    (b,) = export.symbolic_shape("b")
+    loaded = _loaded(function, key, jax.ShapeDtypeStruct((b, 6), np.float32))
+    for x in (X, X[:3]):
+        _assert_same(loaded(key, x), jax.jit(function)(key, x))

@@ -97,7 +97,6 @@ def _rng(step: Step, low: Array, high: Array, shape: Array, *, rng_distribution:
 @reads_custom_call("stablehlo.dynamic_rng_bit_generator")
 @takes_sizes
 def _dynamic_rng_bit_generator(
-    step: Step, state: PyTree, shape: Array, *, rng_algorithm: int = 0
+    step: Step, state: PyTree, shape: Array, *, rng_algorithm: str = "DEFAULT"
 ) -> list[PyTree]:
-    name = ("DEFAULT", "THREE_FRY", "PHILOX")[rng_algorithm]
-    return _drawn(step, state, step.sizes(shape, "shape"), name)
+    return _drawn(step, state, step.sizes(shape, "shape"), rng_algorithm)
