@@ -120,6 +120,15 @@ def test_gradients_where_ops_have_others():
         np.testing.assert_array_equal(got, want)
 
 
+def test_gradients_of_powers_of_integers():
+    x, n = jnp.array([0.0, -2.0, jnp.nan, 3.0]), jnp.array([0, 3, 0, -1], jnp.int8)
+    got, want = (
+        jax.grad(lambda x, f=f: f(x, n).sum())(x) for f in (_loaded(jnp.power, x, n), jnp.power)
+    )
+    np.testing.assert_array_equal(got, want)
+    assert got[0] == 0
+
+
 def test_starts_of_slices_are_not_counted_from_the_end():
     def function(x: jax.Array, i: jax.Array) -> tuple[jax.Array, jax.Array]:
         update = jnp.zeros((2, 6), x.dtype)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jax2tf._src.stablehlo.evaluator import Step
+from jax2tf._src.stablehlo.evaluator import Step, as_array
 from jax2tf._src.stablehlo.magnitudes import magnitude_of
 from jax2tf._src.stablehlo.registry import reads
 from jax2tf._src.tracing.primitives import named
@@ -158,8 +158,12 @@ def _multiply(step: Step, x: Array, y: Array) -> Array:
 
 @reads("stablehlo.power")
 def _power(step: Step, x: Array, y: Array) -> Array:
+    """JAX converts an exponent of integers, and the derivative of x**0 by x is zero for these."""
     if not jnp.issubdtype(x.dtype, jnp.integer):
-        return lax.pow(x, y)
+        converts = step.chain(1, "convert")
+        before = as_array(step.environment[converts[0].operands[0]]) if converts else y
+        is_array = isinstance(before, (jax.Array, np.ndarray))
+        return lax.pow(x, before if is_array and before.dtype.kind in "iu" else y)
     power = jnp.power(x, y).astype(x.dtype)
     if jnp.issubdtype(x.dtype, jnp.unsignedinteger):
         return power
