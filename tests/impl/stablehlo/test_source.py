@@ -48,6 +48,7 @@ def _lstm(x: jax.Array) -> tuple[Any, Any]:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "dense": lambda x: jax.nn.silu(x @ x.T + x[:, 0]) / 3,
     "gelu": jax.nn.gelu,
+    "activations": lambda x: jax.nn.relu(x) + jax.nn.relu6(x) + jax.nn.softplus(x),
     "norm": _standardized,
     "attention": _attention,
     "log_softmax": jax.nn.log_softmax,
@@ -112,12 +113,25 @@ def test_gradients_with_an_open_size(name: str):
 
 
 def test_gradients_where_ops_have_others():
-    x = jnp.array([0.0, -200.0, 200.0])
-    for function in (jax.nn.relu, jax.nn.sigmoid):
-        got, want = (
-            jax.grad(lambda x, f=f: f(x).sum())(x) for f in (_loaded(function, x), function)
-        )
-        np.testing.assert_array_equal(got, want)
+    nn = jax.nn
+    functions = [nn.relu, nn.sigmoid, nn.relu6, nn.softplus, nn.log_sigmoid, nn.hard_silu]
+    functions += [jnp.sinc, lax.asin]
+    x = jnp.tile(jnp.array([0.0, 1.0, -3.0, -200.0, 200.0]), (len(functions), 1))
+    function = lambda x: sum(f(row).sum() for f, row in zip(functions, x, strict=True))  # noqa: E731
+    got, want = (jax.jit(jax.grad(f))(x) for f in (_loaded(function, x), function))
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+@jax.jit
+def relu(x: jax.Array) -> jax.Array:
+    """Another function than jax.nn.relu under its name."""
+    return jnp.where(x > 0, x, x / 8)
+
+
+def test_a_name_alone_tells_no_function():
+    for shape in ((), (2,)):
+        x = jnp.full(shape, -4.0)
+        np.testing.assert_array_equal(_loaded(lambda x: relu(x), x)(x), relu(x))
 
 
 def test_gradients_of_powers_of_integers():

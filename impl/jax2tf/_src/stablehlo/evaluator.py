@@ -7,6 +7,7 @@ tuple, or `TOKEN`.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import jax
@@ -34,7 +35,21 @@ from jax2tf._src.util.typing import PyTree
 TOKEN = object()
 _FUNCTIONS_KEPT = 512
 # Functions of JAX whose derivatives are not those of their ops, by the name that JAX writes.
-_WRITTEN_AS_FUNCTIONS = {"lgamma_impl": jax.lax.lgamma, "relu": jax.nn.relu}
+_WRITTEN_AS_FUNCTIONS = {
+    "i0": jax.numpy.i0,
+    "lgamma_impl": jax.lax.lgamma,
+    "relu": jax.nn.relu,
+    "relu6": jax.nn.relu6,
+    "sinc": jax.numpy.sinc,
+}
+# What those of open sizes are made of; all else computes shapes.
+_ELEMENTWISE = frozenset(
+    f"stablehlo.{name}"
+    for name in ("broadcast_in_dim", "constant", "dynamic_broadcast_in_dim", "maximum", "minimum")
+)
+_OPEN_SIZE_TRIED = 3
+# JAX adds it to the name of a second function.
+_NUMBERED = re.compile(r"_\d+$")
 _SAMPLES = (0.25, 3.5, -1.5, 40.0, -0.3, 1e-3, 0.0, float("inf"), float("nan"))
 
 
@@ -105,6 +120,15 @@ def _slices_of_one(region: Region) -> Iterator[tuple[Op, ...]]:
             if op.name in ("stablehlo.slice", "stablehlo.real_dynamic_slice"):
                 by_value.setdefault(op.operands[0], []).append(op)
         yield from map(tuple, by_value.values())
+
+
+def _makes_integers(op: Op) -> bool:
+    return all(isinstance(t, TensorType) and t.dtype.kind in "iu" for t in op.types)
+
+
+def _tried(sizes: Sizes) -> np.ndarray:
+    """A number for each open size."""
+    return np.full(sizes.shape, _OPEN_SIZE_TRIED, sizes.dtype)
 
 
 def _computes_shapes(op: Op) -> bool:
@@ -260,24 +284,50 @@ class Evaluator:
         """The function of jax.lax that JAX wrote as this function: it has a derivative, and the
         operations on bits that stand for it have none. Its name and its values tell.
         """
-        candidate = _WRITTEN_AS_FUNCTIONS.get(name.rstrip("_0123456789"))
+        candidate = _WRITTEN_AS_FUNCTIONS.get(_NUMBERED.sub("", name))
         x = operands[-1]
-        if candidate is None or not all(isinstance(size, int) for size in x.shape):
+        tried = None if candidate is None else self._with_sizes(name, operands)
+        if candidate is None or tried is None:
             return None
-        key = (name, x.shape, str(x.dtype))
-        agrees = self._of_jax.value(key, lambda: self._agrees(name, operands, candidate))
+        *others, shape = tried
+        key = (name, shape, str(x.dtype))
+        agrees = self._of_jax.value(
+            key, lambda: self._agrees(name, others, candidate, shape, x.dtype)
+        )
         return candidate if agrees else None
 
+    def _with_sizes(self, name: str, operands: Sequence[Value]) -> list[Value] | None:
+        """The operands with numbers in place of open sizes, and the shape of the last operand.
+
+        None where a function that is not elementwise may need others of them.
+        """
+        *others, x = operands
+        shape = tuple(size if isinstance(size, int) else _OPEN_SIZE_TRIED for size in x.shape)
+        if shape == x.shape:
+            return [*others, shape]
+        body = self.program.functions[name].body
+        if not all(op.name in _ELEMENTWISE or _makes_integers(op) for op in body.ops):
+            return None
+        numbers = [_tried(y) if isinstance(y, Sizes) else y for y in others]
+        return [*numbers, shape]
+
     def _agrees(
-        self, name: str, operands: Sequence[Value], candidate: Callable[..., Value]
+        self,
+        name: str,
+        others: Sequence[Value],
+        candidate: Callable[..., Value],
+        shape: tuple[int, ...],
+        dtype: np.dtype,
     ) -> bool:
-        """Whether a function gives the bits of a function of JAX for some numbers."""
-        x = operands[-1]
+        """Whether a function gives the bits of a function of JAX for some numbers, in each element
+        of its argument.
+        """
+        size = max(int(np.prod(shape)), 1)
+        samples = np.resize(np.array(_SAMPLES), (-(-len(_SAMPLES) // size), *shape)).astype(dtype)
         with jax.ensure_compile_time_eval():
-            samples = np.resize(np.array(_SAMPLES), x.shape).astype(x.dtype)
-            (found,) = jax.jit(lambda x: self.main(name, [*operands[:-1], x]))(samples)
-            expected = jax.jit(candidate)(samples)
-        return bool(np.array_equal(found, expected, equal_nan=True))
+            found = jax.jit(lambda x: self.main(name, [*others, x])[0])
+            expected = jax.jit(candidate)
+            return all(np.array_equal(found(x), expected(x), equal_nan=True) for x in samples)
 
     def _frozen(self, name: str, argument: int, operand: Value) -> _Frozen | None:
         """The key of an operand for which a function is traced; None for an array."""

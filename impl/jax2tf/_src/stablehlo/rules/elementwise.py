@@ -10,11 +10,11 @@ import numpy as np
 from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import Step, as_array
+from jax2tf._src.stablehlo.expansions import is_arc_sine, is_one, log_of_sum_of
 from jax2tf._src.stablehlo.magnitudes import magnitude_of
 from jax2tf._src.stablehlo.registry import reads
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import HloValue as Array
-from jax2tf._src.util.typing import PyTree
 
 _lt_to_p, _le_to_p = named("lt_to", "le_to")
 
@@ -51,7 +51,6 @@ _ROUNDED: Mapping[str, Callable[..., Array]] = {
 }
 
 _BINARY: Mapping[str, Callable[[Array, Array], Array]] = {
-    "atan2": lax.atan2,
     "complex": lax.complex,
     "remainder": lax.rem,
     "shift_left": lax.shift_left,
@@ -118,6 +117,11 @@ for _name in _BINARY_OF_BOOLS:
     _register_binary_of_bools(_name, *_BINARY_OF_BOOLS[_name])
 
 
+@reads("stablehlo.atan2")
+def _atan2(step: Step, x: Array, y: Array) -> Array:
+    return lax.asin(x) if is_arc_sine(step) else lax.atan2(x, y)
+
+
 @reads("stablehlo.divide")
 def _divide(step: Step, x: Array, y: Array) -> Array:
     """JAX writes lax.logistic as 1 / (1 + exp(-x)), whose derivative is NaN for small x."""
@@ -126,13 +130,9 @@ def _divide(step: Step, x: Array, y: Array) -> Array:
         return lax.div(x, y)
     add, _, negate = of_logistic
     ones = [step.environment.get(number) for number in (step.op.operands[0], *add.operands)]
-    if sum(_is_one(value) for value in ones) < 2 or not _is_one(ones[0]):
+    if sum(is_one(value) for value in ones) < 2 or not is_one(ones[0]):
         return lax.div(x, y)
     return lax.logistic(step.environment[negate.operands[0]])
-
-
-def _is_one(value: PyTree) -> bool:
-    return isinstance(value, np.ndarray) and bool((value == 1).all())
 
 
 @reads("stablehlo.multiply")
@@ -202,9 +202,11 @@ def ordered_bits(x: Array) -> Array:
 
 @reads("stablehlo.select", "chlo.broadcast_select")
 def _select(step: Step, which: Array, x: Array, y: Array) -> Array:
-    """A magnitude of complex numbers comes back as one op, which has a derivative at 0."""
+    """What JAX writes as several ops comes back as one, which has a derivative at 0."""
     if jnp.issubdtype(x.dtype, jnp.floating) and (z := magnitude_of(step)) is not None:
         return lax.abs(z)
+    if (pair := log_of_sum_of(step)) is not None:
+        return jnp.logaddexp(*pair)
     return lax.select(which, x, y) if which.shape in ((), x.shape) else jnp.where(which, x, y)
 
 
