@@ -8,8 +8,8 @@
     no_xla_limitations.md   they themselves, without XLA ops
 
 A table is made of those limitations that speak of the column, and of what runs of it saw, which
-proved.json keeps: by mode and versions, and by family (meshes: by primitive) for the largest. A run
-may be of a sample of the harnesses; the table says of how many.
+proved.json keeps: by mode and versions, and by family and dtype (meshes: by primitive) for the
+largest. A run may be of a sample of the harnesses; the table says of how many.
 """
 
 from __future__ import annotations
@@ -99,12 +99,13 @@ class Column:
                 }
 
     def _parts(self, rows: Sequence[Row], of_jax: Collection[str]) -> dict[str, Any]:
-        """What the rows of each family prove; those of each primitive where there is one family."""
-        key, name = ("family", "families") if self.family is None else ("primitive", "primitives")
-        parts: dict[str, list[Row]] = collections.defaultdict(list)
-        for row in rows:
-            parts[row[key]].append(row)
-        return {name: {part: _counts(parts[part], of_jax) for part in sorted(parts)}}
+        """What the rows of each part prove: by family and dtype, or of one family by primitive."""
+        if self.family is not None:
+            return {"primitives": _counts_by("primitive", rows, of_jax)}
+        return {
+            "families": _counts_by("family", rows, of_jax),
+            "dtypes": _counts_by("dtype", rows, of_jax),
+        }
 
 
 GRADIENTS = Column("gradients", (*GRADIENT_MODES, SAVED_GRADIENT), (GRADIENT,))
@@ -128,6 +129,13 @@ def is_about_columns(limitation: Limitation) -> bool:
 def without_columns(rows: Sequence[Row]) -> list[Row]:
     """The rows of the matrix itself."""
     return [row for row in rows if row["mode"] not in _MODES]
+
+
+def _counts_by(key: str, rows: Sequence[Row], of_jax: Collection[str]) -> dict[str, Any]:
+    parts: dict[str, list[Row]] = collections.defaultdict(list)
+    for row in rows:
+        parts[row[key]].append(row)
+    return {part: _counts(parts[part], of_jax) for part in sorted(parts)}
 
 
 def _counts(rows: Sequence[Row], of_jax: Collection[str]) -> Mapping[str, int]:

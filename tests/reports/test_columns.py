@@ -31,6 +31,7 @@ reason = "no kernel"
 """
 
 MODE = "gradient_graph"
+OF_HARNESS = ("primitive", "family", "dtype")
 
 
 @pytest.fixture
@@ -41,7 +42,8 @@ def ledger(tmp_path):
 
 def whole_run(mode=MODE, **changed) -> list[dict]:
     rows = [
-        row(h.name, mode=mode, primitive=h.primitive, family=h.family, **changed) for h in DATABASE
+        row(h.name, **{name: str(getattr(h, name)) for name in OF_HARNESS}, mode=mode, **changed)
+        for h in DATABASE
     ]
     rows[0] |= {"outcome": "inapplicable"}
     rows[-1] |= {"outcome": "mismatch", "limitation": "linalg#1"}
@@ -84,6 +86,11 @@ def test_a_whole_run_is_shown_by_mode_and_family(column):
     assert [[f.strip(" |") for f in line] for line in families[2:4]] == [
         ["elementwise", "2", "2", "1"],
         ["linalg", "3", "2", "2"],
+    ]
+    by_dtype = [line for line in text.split("By dtype")[1].splitlines() if line.startswith("| ")]
+    assert by_dtype[2:4] == [
+        "| float32, int32, bool | 3 | 2 | 2 | 100.0% |",
+        "| all others | 2 | 2 | 1 | 50.0% |",
     ]
 
 
