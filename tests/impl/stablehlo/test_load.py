@@ -195,7 +195,9 @@ def test_structure_names_and_dtypes():
         loaded({"w": X, "n": np.float32(3)}, y=X)
     with pytest.raises(ValueError, match=r"kwargs\['y'\] must have the shape \[4,6\], got \[4\]"):
         loaded({"w": X, "n": np.int32(3)}, y=X[:, 0])
-    with pytest.raises(TypeError, match="another structure"):
+    with pytest.raises(
+        TypeError, match=r"another structure.*What to do: call it with \(\.\.\., y=\.\.\.\)"
+    ):
         loaded(X, y=X)
 
 
@@ -259,15 +261,15 @@ BAD: dict[str, tuple[bytes, str]] = {
     "newer": (b"vhlo.func_v9 @main() -> () {}", "'vhlo.func_v9' is unknown.*newer jaxlib"),
     "dialect": (
         _MAIN.format(_CALLED.format('"tosa.tanh"(%a)')).encode(),
-        "unregistered dialect",
+        "the op tosa.tanh: its dialect is none of .* stands at line 1, column .* What to do",
     ),
     "op": (
         _MAIN.format("%0 = math.tanh %a : tensor<4xf32>").encode(),
-        r"the op math.tanh: it has no counterpart.*It stands at -:1\. What to do",
+        r"the op math.tanh: it has no counterpart.*It stands at line 1\. What to do",
     ),
     "custom call": (
         _MAIN.format(_CALLED.format("stablehlo.custom_call @mine(%a)")).encode(),
-        "stablehlo.custom_call @mine: JAX has no function for this target. It stands at -:1",
+        "stablehlo.custom_call @mine: JAX has no function for this target. It stands at line 1",
     ),
     "no body": (
         (

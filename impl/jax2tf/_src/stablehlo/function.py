@@ -85,10 +85,15 @@ class LoadedFunction:
         if tree != self._in_tree:
             raise TypeError(
                 f"jax2tf.load: {self.name} takes arguments of another structure: expected "
-                f"{self._in_tree}, got {tree}"
+                f"{self._in_tree}, got {tree}. What to do: call it with ({self._by_name()})"
             )
         checked = [self._checked(a, x) for a, x in zip(self._arguments, leaves, strict=True)]
         return tree_util.tree_unflatten(self._out_tree, self._jitted(params, *checked))
+
+    def _by_name(self) -> str:
+        """The arguments as a call has them: `..., images=...`."""
+        args, kwargs = self.specs
+        return ", ".join([*("..." for _ in args), *(f"{name}=..." for name in kwargs)])
 
     def _checked(self, argument: Argument, value: PyTree) -> PyTree:
         array = value if isinstance(value, jax.Array) else np.asarray(value)

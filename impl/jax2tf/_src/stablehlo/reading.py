@@ -28,6 +28,7 @@ from jax2tf._src.util.typing import PyTree
 
 # Bytecode names its writer in its first bytes.
 _HEADER = 64
+_DIALECTS = ("stablehlo", "chlo", "vhlo", "func")
 _VHLO_TO_STABLEHLO = (
     "builtin.module(vhlo-to-version{{target={version}}},vhlo-legalize-to-stablehlo)"
 )
@@ -63,7 +64,7 @@ def program_of_text(text: str, origin: str) -> Program:
             if "vhlo." in text:
                 _to_stablehlo(module)
         except ir.MLIRError as error:
-            raise _unreadable(origin, error) from error
+            raise _of_another_dialect(text, error) or _unreadable(origin, error) from error
         return _Reader().program(module)
 
 
@@ -78,6 +79,25 @@ def _writer_of(artifact: bytes) -> str:
     """What bytecode says about its writer, as in "It was written by StableHLO_v1.18.0." """
     name = re.search(rb"StableHLO_v[\d.]+", artifact[:_HEADER])
     return f" It was written by {name[0].decode()}." if name else ""
+
+
+def _of_another_dialect(text: str, error: ir.MLIRError) -> LoadError | None:
+    """The error for text that stops at an op of a dialect that this reader does not know."""
+    found = re.search(r'"-":(\d+):(\d+)', str(error))
+    if found is None:
+        return None
+    line, column = map(int, found.groups())
+    # MLIR stops before the name of an op, or behind one in quotes.
+    of_line = re.finditer(r"\b[a-z]\w*\.\w[\w.]*", text.splitlines()[line - 1])
+    names = [m[0] for m in of_line if column - 1 == m.start() or column - 2 == m.end()]
+    op = next(iter(names), None)
+    if op is None or op.partition(".")[0] in _DIALECTS:
+        return None
+    return LoadError(
+        f"jax2tf.load: cannot read the op {op}: its dialect is none of {', '.join(_DIALECTS)}. It "
+        f"stands at line {line}, column {column}. What to do: write the module as StableHLO, with "
+        "the tool that made it."
+    )
 
 
 def _unreadable(origin: str, error: object, writer: str = "") -> LoadError:
@@ -190,7 +210,7 @@ def _constant(operation: PyTree) -> PyTree:
 def _location(text: str) -> str:
     """The first file and line that a location names, or its name."""
     if match := re.search(r'"([^"]+)":(\d+):\d+', text):
-        return f"{match[1]}:{match[2]}"
+        return f"line {match[2]}" if match[1] == "-" else f"{match[1]}:{match[2]}"
     if match := re.search(r'loc\("([^"]+)"', text):
         return f"{match[1]!r}"
     return ""

@@ -34,7 +34,8 @@ def functions_of(path: pathlib.Path) -> dict[str, LoadedFunction | LoadError]:
         loaded = tf.saved_model.load(str(path))
     except (OSError, ValueError, tf.errors.OpError) as error:
         raise LoadError(
-            f"jax2tf.load: TensorFlow cannot load the SavedModel {path}: {error}"
+            f"jax2tf.load: TensorFlow cannot load the SavedModel {path}: {str(error).rstrip('.')}. "
+            "What to do: copy the whole folder again, with its variables/, or save it again."
         ) from error
     if not loaded.signatures:
         raise LoadError(
