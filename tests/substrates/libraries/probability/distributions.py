@@ -123,7 +123,7 @@ DISTRIBUTIONS: dict[str, Maker] = {
     "Chi": _of("Chi", _POSITIVE + 1),
     "Chi2": _of("Chi2", _POSITIVE + 1),
     "CholeskyLKJ": _of("CholeskyLKJ", 3, 1.7),
-    "ContinuousBernoulli": _of("ContinuousBernoulli", logits=_LOCATION),
+    "ContinuousBernoulli": lambda m: m.tfd.ContinuousBernoulli(m(_LOCATION), dtype=m.dtype),
     "Deterministic": _of("Deterministic", _LOCATION),
     "VectorDeterministic": _of("VectorDeterministic", _VECTOR),
     "Dirichlet": _of("Dirichlet", _PROBS * 6),
