@@ -42,6 +42,33 @@ def test_static_values_keep_their_types(substrate):
     assert tf.searchsorted([1.0, 2.0], [1.5], out_type=None).dtype == np.int32
 
 
+@pytest.mark.parametrize("name", [*SUBSTRATES, "tensorflow"])
+def test_functions_run_eagerly_when_asked(name):
+    tf = tensorflow if name == "tensorflow" else tf_of(name)
+    runs = []
+
+    @tf.function(jit_compile=True)
+    def twice(x):
+        runs.append(x)
+        return x * 2
+
+    def runs_of_two_calls():
+        runs.clear()
+        assert [float(twice(tf.constant(x))) for x in (1.0, 2.0)] == [2, 4]
+        return len(runs)
+
+    compiled = runs_of_two_calls()
+    assert compiled == (2 if name == "numpy" else 1)
+    tf.config.run_functions_eagerly(True)
+    try:
+        assert tf.config.functions_run_eagerly()
+        assert runs_of_two_calls() == 2
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert not tf.config.functions_run_eagerly()
+    assert runs_of_two_calls() == (2 if name == "numpy" else 0)
+
+
 def test_a_rule_of_a_derivative_asks_for_the_dtype_of_a_number():
     tf = tf_of("jax")
 

@@ -57,13 +57,33 @@ def function(
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         # A tape looks into it.
-        return func(*args, **kwargs) if is_recording() else compiled(*args, **kwargs)
+        plain = is_recording() or _SETTINGS.run_functions_eagerly
+        return func(*args, **kwargs) if plain else compiled(*args, **kwargs)
 
     call.python_function = func  # type: ignore[attr-defined]
     call.get_concrete_function = functools.partial(  # type: ignore[attr-defined]
         _concrete, call, input_signature
     )
     return call
+
+
+class _Settings:
+    run_functions_eagerly = False
+
+
+_SETTINGS = _Settings()
+
+
+@export("config.run_functions_eagerly")
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Whether each tf.function is called as it is, without jax.jit. NumPy has nothing else."""
+    _SETTINGS.run_functions_eagerly = bool(run_eagerly)
+
+
+@export("config.functions_run_eagerly")
+def functions_run_eagerly() -> bool:
+    """What `tf.config.run_functions_eagerly` was called with last; False before."""
+    return _SETTINGS.run_functions_eagerly
 
 
 class ConcreteFunction:

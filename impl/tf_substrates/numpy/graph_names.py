@@ -305,19 +305,9 @@ def unknown_shape(rank: Any = None, **kwargs: Any) -> TensorShape:
     return shapes.unknown_shape(kwargs.get("ndims", rank))
 
 
-@export("config.run_functions_eagerly")
-def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Nothing: functions without jax.jit run eagerly."""
-
-
 @export("config.experimental.tensor_float_32_execution_enabled")
 def tensor_float_32_execution_enabled() -> bool:
     """False: how exact products are is the substrate's choice, and JAX's default is float32."""
-    return False
-
-
-@export("config.functions_run_eagerly")
-def functions_run_eagerly() -> bool:
     return False
 
 

@@ -17,6 +17,8 @@ from tests.substrates.libraries.programs import (
 )
 
 PROGRAMS: list[Program] = []
+# Each bijector of these programs: its maker, the parts of its argument, and their event ndims.
+BIJECTORS: dict[str, tuple[Callable[[Making], Any], tuple[np.ndarray, ...], Any]] = {}
 program = adder(PROGRAMS, PLACES)
 
 _X = np.array([0.3, 0.7, 1.6])
@@ -46,6 +48,7 @@ def _bijector(
 ) -> None:
     """`x` has one array, or one for each part of the bijector's argument, which is then a list."""
     parts = x or (_X,)
+    BIJECTORS[name] = make, parts, ndims
 
     @program(f"bijectors.{name}", *parts, **options)
     def call(tf: Any, tfp: Any, *parts: Any) -> Any:
@@ -157,7 +160,8 @@ def _with_trace(m: Making) -> Callable:
     def augmented(function: Callable, shape: Any, dtype: Any) -> Callable:
         def both(t: Any, state: Any) -> Any:
             x, _ = state
-            return function(t, x), 0.3 * m.tf.cos(x)
+            derivative = function(t, x)  # 0.3 sin(x), or that of the way back
+            return derivative, derivative / m.tf.tan(x)
 
         return both
 
