@@ -8,12 +8,13 @@ by that name: `tests/test_a.py[jax]::ATest::test_b`. A disabled test is run, and
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import os
 import pathlib
 import re
 import sys
 import unittest
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -31,6 +32,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         help="run a library's tests on this substrate in place of TensorFlow; may be repeated",
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    substrates = list(dict.fromkeys(early_config.known_args_namespace.substrate))
+    if substrates:
+        _prepared(early_config, substrates)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    _forget_plain_names()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -85,25 +97,82 @@ def _path(config: pytest.Config, argument: str) -> pathlib.Path:
     return pathlib.Path(os.path.abspath(config.invocation_params.dir / argument))
 
 
+def _prepared(config: pytest.Config, substrates: list[str]) -> project.Project:
+    """The project, whose packages can then be found, with 64-bit types on JAX.
+
+    It runs before the first `conftest.py` is imported; in a worker of pytest-xdist that has this
+    plugin by `-p`, when it is configured.
+    """
+    try:
+        found = project.read(config.rootpath / "pyproject.toml")
+        for package in found.packages:
+            _put_on_path(found.source(package).parent)
+    except (FileNotFoundError, ModuleNotFoundError, ValueError) as error:
+        raise pytest.UsageError(f"--substrate: {error}") from None
+    _forget_plain_names()
+    sys.meta_path.insert(0, _PlainNames(substrates, found))
+    if "jax" in substrates:
+        import jax
+
+        # TensorFlow's tests use its 64-bit types, which JAX has when asked.
+        jax.config.update("jax_enable_x64", True)
+    return found
+
+
+class _PlainNames:
+    """Finds the project's packages by their plain names too: rewritten, on the one substrate.
+
+    pytest imports a `conftest.py` that stands in a package by its plain name, and with it the
+    package. It is rewritten as a test file is.
+    """
+
+    def __init__(self, substrates: list[str], found: project.Project):
+        self.substrates = substrates
+        self.project = found
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        package = fullname.partition(".")[0]
+        if package not in self.project.packages:
+            return None
+        if len(self.substrates) > 1:
+            raise ImportError(
+                f"--substrate: a conftest.py in {package}, or what one imports, belongs to one"
+                f" substrate, and this run has {' and '.join(self.substrates)}. What to do: run"
+                " pytest once for each."
+            )
+        return importlib.machinery.ModuleSpec(fullname, self)  # type: ignore[arg-type]
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        (substrate,) = self.substrates
+        prefix = f"tf_substrates.on_{substrate}"
+        if not any(getattr(finder, "prefix", None) == prefix for finder in sys.meta_path):
+            install(substrate, self.project.packages, self.project.omit.get(substrate, ()))
+        module = importlib.import_module(f"{prefix}.{spec.name}")
+        # Python gives the module the spec of the plain name.
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: it has run under the name that it has on the substrate."""
+        assert module.__spec__ is not None
+        module.__spec__ = module.__spec__.loader_state
+
+
+def _forget_plain_names() -> None:
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _PlainNames)]
+
+
 class _OnSubstrates:
     """The hooks of a run with `--substrate`."""
 
     def __init__(self, config: pytest.Config):
         self.config = config
         self.substrates = list(dict.fromkeys(config.getoption("--substrate")))
-        try:
-            self.project = project.read(config.rootpath / "pyproject.toml")
-        except (FileNotFoundError, ValueError) as error:
-            raise pytest.UsageError(f"--substrate: {error}") from None
-        for package in self.project.packages:
-            _put_on_path(self.project.source(package).parent)
+        self.project = _prepared(config, self.substrates)
         self.packages = list(self.project.packages)
         self.files_on: dict[str, list[str]] = getattr(config.option, _FILES_ON)
-        if "jax" in self.substrates:
-            import jax
-
-            # TensorFlow's tests use its 64-bit types, which JAX has when asked.
-            jax.config.update("jax_enable_x64", True)
 
     def pytest_sessionstart(self) -> None:
         for old, name in _OLD_ASSERTIONS.items():

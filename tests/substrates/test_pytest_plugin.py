@@ -187,6 +187,36 @@ def test_tests_beside_the_code_run(tmp_path):
     assert any("What to do: add --substrate numpy" in line for line in lines)
 
 
+def test_a_conftest_in_a_package_is_rewritten_for_one_substrate(tmp_path):
+    conftest = """
+        import pytest
+        import tensorflow as tf
+        from beside.math import twice
+
+        @pytest.fixture
+        def six():
+          return twice(tf.constant(3.0))
+        """
+    uses = """
+        import sys
+        import tensorflow as tf
+
+        def test_six(six):
+          assert isinstance(six, tf.Tensor) and float(six) == 6
+          assert "tensorflow" not in sys.modules
+        """
+    files = {"beside/math/conftest.py": conftest, "beside/math/uses_test.py": uses}
+    library, table = written(tmp_path, BESIDE | files), BESIDE["pyproject.toml"]
+    for asked in ("beside", "beside/math/uses_test.py"):
+        lines, counts = run(library, table, "--substrate", "numpy", "-k", "test_six", asked)
+        assert counts["passed"] == 1, lines
+    lines, _ = run(library, table, "--substrate", "numpy", "--substrate", "jax", "beside")
+    assert any("belongs to one substrate, and this run has numpy and jax" in x for x in lines)
+    (library / "bare").mkdir()
+    lines, _ = run(library, table.replace("beside", "bare"), "--substrate", "numpy")
+    assert any("'bare' is a folder without an __init__.py" in line for line in lines), lines
+
+
 def test_disabled_tests_are_proved_both_ways(library):
     _, counts = run(library, TABLE, "--substrate", "numpy")
     assert (counts["passed"], counts["failed"]) == (7, 1)

@@ -64,6 +64,12 @@ def first_file_of(package: str) -> str:
     # Of a name with dots or slashes the finder would look for the last part.
     finder = importlib.machinery.PathFinder
     spec = finder.find_spec(package) if package.isidentifier() else None
+    if spec is not None and spec.origin is None:
+        raise ModuleNotFoundError(
+            f"tf_substrates: {package!r} is a folder without an __init__.py: only folders in a"
+            " package may be so. What to do: give it one, which may be empty.",
+            name=package,
+        )
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         raise ModuleNotFoundError(
             f"tf_substrates: there is no package {package!r} with Python source on the path."
