@@ -128,8 +128,10 @@ class EveryDistributionTest(test_util.TestCase):
         self.assertEmpty(classes - tabled)
         self.assertEmpty(tabled - set(dir(tfd)))
 
-    @parameterized.parameters(*FLOAT32)
+    @parameterized.parameters(*sorted(FLOAT32))
     def testFloat64Fails(self, name):
+        if JAX_MODE:
+            self.skipTest("operators of arrays of JAX promote dtypes")
         seed = test_util.test_seed(sampler_type="stateless")
         if name == "Skellam":
             self.assertDTypeEqual(_made(name, tf.float64).sample(seed=seed), np.float32)
