@@ -87,7 +87,7 @@ def _take_substrates_out(config: pytest.Config) -> dict[str, list[str]]:
         config.args[i] = named["file"] + named["test"]
         found.setdefault(str(_path(config, named["file"])), []).append(named["substrate"])
     return {
-        file: substrates
+        file: list(dict.fromkeys(substrates))
         for file, substrates in found.items()
         if not any(pathlib.Path(file).is_relative_to(path) for path in whole)
     }
