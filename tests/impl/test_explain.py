@@ -138,7 +138,7 @@ class TestLimitations:
         assert "The limitations: found[target].limitations" in str(explanation)
 
     def test_every_entry_has_a_place_a_dtype_and_a_reason(self):
-        places = {"xla", "no_xla", "gradient", "poly", *jax2tf.TARGETS}
+        places = {"xla", "no_xla", "gradient", "poly", "stablehlo", *jax2tf.TARGETS}
         for entry, where in known._ledger():
             assert entry.primitive
             assert entry.dtypes
