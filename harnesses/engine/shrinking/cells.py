@@ -124,7 +124,7 @@ def of_cell(cell: str, impl: str) -> Asked:
     """A cell of the matrix by its name.
 
     Raises:
-      CellError: there is no such cell, or no program can be made of it.
+      CellError: no harness, lowering or mode has the name that stands in the cell's.
     """
     name, _, lowering, mode = (*cell.rsplit("-", 3), "", "", "")[:4]
     direct = (lowering, mode) == (DIRECT, DIRECT)

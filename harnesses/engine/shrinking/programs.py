@@ -246,8 +246,8 @@ def _call(eqn: core.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
 def scan_parts(eqn: core.JaxprEqn, operands: Sequence[Any]) -> tuple[list[Any], ...]:
     """The constants, the carry and the arrays that a scan walks.
 
-    An array has one dimension more than what a step takes of it. (The params that count them have
-    other names in each version of JAX.)
+    The arrays are told by their shapes: each has one dimension more than the row that a step takes.
+    The params that count them differ between the versions of JAX.
     """
     body = eqn.params["jaxpr"]
     n_xs = _longer(eqn.invars, body.in_avals)

@@ -335,7 +335,8 @@ def _rounded(array: np.ndarray) -> Iterator[np.ndarray]:
 def _fewest(items: Sequence[int], takes: Callable[[Sequence[int]], bool]) -> list[int]:
     """Fewer and fewer of the items, as long as `takes` takes them (Zeller's ddmin).
 
-    Each part is tried by itself, then without each part, of two, four, eight ... parts.
+    The items are cut into two parts, then four, eight, and so on. Each part is tried alone, and
+    then all items without that part.
     """
     kept, parts = list(items), 2
     while len(kept) > 1:

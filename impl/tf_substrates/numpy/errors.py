@@ -101,7 +101,7 @@ class UnknownValueError(ValueError):
 
 @_of_both_substrates
 class UnknownSizeError(InvalidArgumentError, ValueError):  # type: ignore[valid-type]
-    """A size of -1 that cannot be found. Libraries expect of it what NumPy and JAX raise, too."""
+    """A reshape to a size of -1 that does not fit: a ValueError as well, as of NumPy and JAX."""
 
 
 @_of_both_substrates

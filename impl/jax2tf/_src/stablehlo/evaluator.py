@@ -319,9 +319,7 @@ class Evaluator:
         shape: tuple[int, ...],
         dtype: np.dtype,
     ) -> bool:
-        """Whether a function gives the bits of a function of JAX for some numbers, in each element
-        of its argument.
-        """
+        """Whether a function gives the bits of a function of JAX, on arrays of some numbers."""
         size = max(int(np.prod(shape)), 1)
         samples = np.resize(np.array(_SAMPLES), (-(-len(_SAMPLES) // size), *shape)).astype(dtype)
         with jax.ensure_compile_time_eval():

@@ -65,8 +65,8 @@ NOT_SCALED = {
     "VectorDeterministic",
     "VonMisesFisher",
 }
-# The bijector of a sphere reaches half of it, that of Blockwise takes a list, which its samples are
-# not, and that of Wishart subtracts more from a diagonal than some samples have there.
+# The bijector of a sphere reaches one half of the sphere. The bijector of Blockwise takes a list, and
+# its samples are arrays. The bijector of Wishart subtracts from a diagonal more than some samples have.
 NOT_THERE_AND_BACK = {
     "Blockwise",
     "PowerSpherical",

@@ -15,6 +15,7 @@ import jax
 from jax import lax
 from jax.extend import core as jex_core
 
+from jax2tf._src import compat
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.registry import Lowered, Rule
 from jax2tf._src.tracing.jaxprs import traced
@@ -32,6 +33,18 @@ Params = Mapping[str, Param]
 def has_keys(eqn: jex_core.JaxprEqn) -> bool:
     """Whether an operand or a result of the equation is an array of typed keys."""
     return any(is_keys(aval_of(v)) for v in (*eqn.invars, *eqn.outvars))
+
+
+def data_of(x: jax.Array) -> jax.Array:
+    """The data of an array of keys; another array as it is."""
+    return jax.random.key_data(x) if dtypes.is_key(x.dtype) else x
+
+
+def keys_of(data: jax.Array, aval: Aval) -> jax.Array:
+    """The keys of an aval that have some data; for another aval the data are the array."""
+    if not is_keys(aval):
+        return data
+    return jax.random.wrap_key_data(data, impl=compat.jaxprs.prng_impl(aval.dtype))
 
 
 def _on_data(ctx: Context, *operands: Tensor, **params: Param) -> Lowered:

@@ -15,6 +15,7 @@ from jax2tf._src.stablehlo.evaluator import Step, as_array, takes_sizes
 from jax2tf._src.stablehlo.program import Region, ops_of
 from jax2tf._src.stablehlo.registry import reads
 from jax2tf._src.stablehlo.rules.combiners import combiner, complex_extreme
+from jax2tf._src.util import scatter_windows
 from jax2tf._src.util.typing import HloValue as Array
 from jax2tf._src.util.typing import PyTree
 
@@ -148,21 +149,8 @@ def _combined(step: Step, numbers: lax.ScatterDimensionNumbers) -> Combine:
 
 def _windows(x: Array, indices: Array, update: Array, numbers: PyTree) -> Array:
     """The elements that updates meet."""
-    left_out = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
-    sizes = iter([update.shape[axis] for axis in numbers.update_window_dims])
-    return lax.gather(
-        x,
-        indices,
-        lax.GatherDimensionNumbers(
-            offset_dims=numbers.update_window_dims,
-            collapsed_slice_dims=numbers.inserted_window_dims,
-            start_index_map=numbers.scatter_dims_to_operand_dims,
-            operand_batching_dims=numbers.operand_batching_dims,
-            start_indices_batching_dims=numbers.scatter_indices_batching_dims,
-        ),
-        [1 if axis in left_out else next(sizes) for axis in range(x.ndim)],
-        mode=lax.GatherScatterMode.CLIP,
-    )
+    of_gather, sizes = scatter_windows.gather_of(numbers, x.ndim, update.shape)
+    return lax.gather(x, indices, of_gather, sizes, mode=lax.GatherScatterMode.CLIP)
 
 
 def _one_by_one(

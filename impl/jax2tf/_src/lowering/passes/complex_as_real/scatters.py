@@ -16,6 +16,7 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.passes.complex_as_real.pair import Pair, Value
+from jax2tf._src.util import scatter_windows
 from jax2tf._src.util.typing import Array
 
 # Gets elements of the operand and of the updates. `x.at[...].apply(function)` ignores the updates.
@@ -78,19 +79,11 @@ def _places(
     """Returns each update's place in the flattened operand; for a dropped update, its size."""
     numbers = eqn.params["dimension_numbers"]
     size = math.prod(shape)
-    sizes_of_windows = iter(updates_shape[d] for d in numbers.update_window_dims)
-    absent = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-    slice_sizes = tuple(1 if d in absent else next(sizes_of_windows) for d in range(len(shape)))
+    of_gather, slice_sizes = scatter_windows.gather_of(numbers, len(shape), updates_shape)
     places = lax.gather(
         jnp.reshape(jnp.arange(size), shape),
         indices,
-        lax.GatherDimensionNumbers(
-            offset_dims=numbers.update_window_dims,
-            collapsed_slice_dims=numbers.inserted_window_dims,
-            start_index_map=numbers.scatter_dims_to_operand_dims,
-            operand_batching_dims=numbers.operand_batching_dims,
-            start_indices_batching_dims=numbers.scatter_indices_batching_dims,
-        ),
+        of_gather,
         slice_sizes,
         mode=eqn.params["mode"],
         fill_value=-1,

@@ -13,14 +13,12 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat
-from jax2tf._src.lowering.passes.keys import is_keys
+from jax2tf._src.lowering.passes.keys import data_of, is_keys, keys_of
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing import jaxprs
 from jax2tf._src.tracing.jaxprs import Scan
 from jax2tf._src.tracing.primitives import named
-from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Aval, PyTree, aval_of
 
 Function = Callable[..., Sequence[jax.Array]]
@@ -106,7 +104,7 @@ def _scanned(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array
 
     def step(*values: jax.Array) -> list[jax.Array]:
         carry, rows = values[:n_carry], map(_as_dtype, values[n_carry:], read)
-        results = [*map(_data, run(*map(_wrapped, [*consts, *carry, *rows], args)))]
+        results = [*map(data_of, run(*map(keys_of, [*consts, *carry, *rows], args)))]
         return [*results[:n_carry], *(_as_carrier(y, _WRITTEN_AS) for y in results[n_carry:])]
 
     results = scan.run(step, start, [_as_carrier(x, _READ_AS) for x in xs])
@@ -115,16 +113,6 @@ def _scanned(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array
 
 def _of_data(aval: Aval) -> np.dtype:
     return np.dtype(np.uint32) if is_keys(aval) else aval.dtype
-
-
-def _data(x: jax.Array) -> jax.Array:
-    return jax.random.key_data(x) if dtypes.is_key(x.dtype) else x
-
-
-def _wrapped(x: jax.Array, aval: Aval) -> jax.Array:
-    if not is_keys(aval):
-        return x
-    return jax.random.wrap_key_data(x, impl=compat.jaxprs.prng_impl(aval.dtype))
 
 
 def _as_carrier(x: jax.Array, carriers: Mapping[str, str]) -> jax.Array:

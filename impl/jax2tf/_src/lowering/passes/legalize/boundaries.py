@@ -14,12 +14,10 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat
-from jax2tf._src.lowering.passes.keys import is_keys
+from jax2tf._src.lowering.passes.keys import data_of, is_keys, keys_of
 from jax2tf._src.lowering.passes.legalize.emulated_dtypes import Function
 from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.jaxprs import Scan, While, branches_of, traced
-from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Aval, Param, aval_of
 
 CARRIERS = {"uint32": "int32"}
@@ -57,14 +55,12 @@ def _on_bits(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
 
 
 def _from_bits(x: jax.Array, aval: Aval) -> jax.Array:
-    if is_keys(aval):
-        data = lax.bitcast_convert_type(x, _UINT32)
-        return jax.random.wrap_key_data(data, impl=compat.jaxprs.prng_impl(aval.dtype))
-    return lax.bitcast_convert_type(x, _UINT32) if _is_uint32(aval) else x
+    is_bits = is_keys(aval) or _is_uint32(aval)
+    return keys_of(lax.bitcast_convert_type(x, _UINT32) if is_bits else x, aval)
 
 
 def _as_bits(x: jax.Array) -> jax.Array:
-    x = jax.random.key_data(x) if dtypes.is_key(x.dtype) else x
+    x = data_of(x)
     return lax.bitcast_convert_type(x, _INT32) if x.dtype == _UINT32 else x
 
 
