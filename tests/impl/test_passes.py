@@ -67,6 +67,13 @@ def layers(x):
     return x
 
 
+def long_loop(x):
+    def step(x, y):
+        return jnp.sin(x + y) * 0.5, x.max()
+
+    return lax.scan(step, x, jnp.arange(200.0))
+
+
 @custom_batching.custom_vmap
 def with_batching(x):
     return jnp.sin(x)
@@ -150,6 +157,7 @@ SAME = [
 CLOSE = [
     ("idioms", jax.nn.softmax, (F,), "litert", 4),
     ("idioms", jax.nn.softmax, (F,), "onnx", 4),
+    ("compiled runs", long_loop, (F,), "xla", 4),
 ]
 
 REFUSED = [

@@ -28,6 +28,7 @@ from jax2tf._src.lowering.passes import (
     Instead,
     Pass,
     broadcasts,
+    compiled_runs,
     complex_as_real,
     constant_folding,
     empties,
@@ -41,6 +42,7 @@ from jax2tf._src.lowering.passes import (
 )
 from jax2tf._src.lowering.passes.dead_code import without_dead_code
 from jax2tf._src.lowering.passes.repeats import with_shared_repeats
+from jax2tf._src.ops import surroundings
 from jax2tf._src.targets.forms import Optimization
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
@@ -108,6 +110,11 @@ def _has_complex_to_avoid(trace: Trace, target: Target) -> bool:
     return is_lacking and complex_as_real.has_complex(trace.jaxpr.jaxpr)
 
 
+def _compiles_runs(trace: Trace, target: Target) -> bool:
+    is_wanted = target.wants(Optimization.COMPILED_RUNS) and target.wants("XlaLaunch")
+    return is_wanted and target.placement is None and not surroundings.in_compiled_function()
+
+
 FOR_TARGET: tuple[JaxprPass, ...] = (
     Pass(
         "complex numbers as real ones",
@@ -124,6 +131,12 @@ FOR_GRAPH: tuple[JaxprPass, ...] = (
         with_shared_repeats,
         "It comes last of the passes over a whole jaxpr, so that it sees the equations that are "
         "lowered. Eager mode has no functions to share.",
+    ),
+    Pass(
+        "compiled runs",
+        _compiles_runs,
+        compiled_runs.with_compiled_runs,
+        "It comes after shared repeats, which would take a run apart to share a part of it.",
     ),
 )
 
@@ -162,6 +175,7 @@ def use_counts(trace: Trace, target: Target) -> collections.Counter[Identity]:
         "use counts",
         lambda: jaxprs.count_uses(for_graph(trace, target).jaxpr),
         trace.shares and target.shares_repeats,
+        _compiles_runs(trace, target),
     )
 
 

@@ -76,6 +76,9 @@ class Optimization(enum.StrEnum):
     # XLA compiles the generator of many random bits whose number is known: TensorFlow runs it as
     # over a hundred ops, each of which goes through memory.
     COMPILED_DRAWS = enum.auto()
+    # XLA compiles loops of small ops, with the small ops around them, inside of a graph: TensorFlow
+    # takes longer to start a small op than to compute it.
+    COMPILED_RUNS = enum.auto()
     # TensorFlow's kernels run a jitted function that has eigenvalues of symmetric matrices or
     # singular values: on a CPU the loops of XLA take 10 to 200 times as long.
     EIGENVALUES_BY_KERNELS = enum.auto()

@@ -15,6 +15,10 @@ from jax2tf._src.util import dtypes
 from jax2tf._src.util.dtypes import DType
 from jax2tf._src.util.tensors import Tensor
 
+# Among the compiler options of a jit equation: a pass made it of a run of small equations, which XLA
+# compiles as one function.
+COMPILED_RUN = ("jax2tf_compiled_run", True)
+
 # Dtypes for which TensorFlow has kernels only in compiled code. Graphs without XLA ops compile them
 # too, with standard ops; nothing can run them without XLA.
 COMPILED_DTYPES = frozenset({"float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"})

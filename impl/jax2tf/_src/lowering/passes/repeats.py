@@ -20,22 +20,20 @@ import itertools
 from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from typing import cast
 
-import jax
 import numpy as np
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat
+from jax2tf._src.lowering.passes.outlined import Body, Wiring
 from jax2tf._src.tracing import traits
 from jax2tf._src.tracing.jaxprs import (
     AnyJaxpr,
-    closed,
     map_inner,
     opened,
     rewriting,
     variables,
 )
 from jax2tf._src.util.identity import Identity
-from jax2tf._src.util.typing import Array, Atom
+from jax2tf._src.util.typing import Atom
 
 # A call costs about as many nodes as a window with fewer equations.
 MIN_PERIOD = 8
@@ -51,9 +49,6 @@ _MOVED_TOGETHER = 4
 
 # Only this many periods, the most frequent ones, are tried.
 _TRIED_PERIODS = 16
-
-# JAX's messages use this name for the shared jaxprs.
-_DEBUG_INFO = jex_core.DebugInfo("jax2tf", "repeated equations", None, None)
 
 # The pass also searches the jaxprs that these primitives call. It skips the program of a mesh
 # device, which is traced again when it is lowered, and must find its collectives.
@@ -256,7 +251,7 @@ def _called(
     windows: Sequence[Sequence[jex_core.JaxprEqn]], starts: Sequence[int], uses: _Uses
 ) -> Iterator[jex_core.JaxprEqn]:
     """Replaces windows by calls if several windows read their values in the same order."""
-    wirings = [_Wiring.of(window) for window in windows]
+    wirings = [Wiring.of(window) for window in windows]
     groups: dict[Hashable, list[int]] = collections.defaultdict(list)
     for i, wiring in enumerate(wirings):
         groups[wiring.references].append(i)
@@ -264,7 +259,8 @@ def _called(
     for references, members in groups.items():
         if len(members) > 1:
             outputs = _outputs([(windows[i], starts[i]) for i in members], uses)
-            bodies[references] = _Body(windows[members[0]], wirings[members[0]].inputs, outputs)
+            inputs = wirings[members[0]].inputs
+            bodies[references] = Body("repeated", windows[members[0]], inputs, outputs)
     for window, wiring in zip(windows, wirings, strict=True):
         body = bodies.get(wiring.references)
         if body is None:
@@ -287,76 +283,6 @@ def _outputs(
     return sorted(read)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Wiring:
-    """The values that the equations of a window read.
-
-    Attributes:
-      inputs: the values from outside, in the order of their first use.
-      references: for each operand, the number of its value. Windows that differ only in their
-        inputs have the same references.
-    """
-
-    inputs: list[jex_core.Var]
-    references: tuple[int, ...]
-
-    @classmethod
-    def of(cls, window: Sequence[jex_core.JaxprEqn]) -> _Wiring:
-        results = [var for eqn in window for var in eqn.outvars]
-        # Results are numbered from 0 up, inputs from -1 down.
-        numbers = {var: i for i, var in enumerate(results)}
-        inputs: list[jex_core.Var] = []
-        references = []
-        for eqn in window:
-            for var in variables(eqn.invars):
-                if var not in numbers:
-                    inputs.append(var)
-                    numbers[var] = -len(inputs)
-                references.append(numbers[var])
-        return cls(inputs, tuple(references))
-
-
-class _Body:
-    """The jaxpr that equal windows call. It is made from the first window."""
-
-    def __init__(
-        self,
-        window: Sequence[jex_core.JaxprEqn],
-        inputs: Sequence[jex_core.Var],
-        outputs: Sequence[tuple[int, int]],
-    ):
-        self._outputs = outputs
-        results = self._results(window)
-        n_scopes = compat.jaxprs.common_scopes(window)
-        inside = [
-            e.replace(source_info=compat.jaxprs.in_scopes(e, slice(n_scopes, None))) for e in window
-        ]
-        body = closed(jex_core.Jaxpr([], inputs, results, inside, debug_info=_DEBUG_INFO))
-
-        def repeated(*args: Array) -> list[int]:
-            return [0] * len(results)
-
-        # JAX sets the params of a call; the function that it traces here does not matter.
-        traced = jax.make_jaxpr(jax.jit(repeated, keep_unused=True))(*[0] * len(inputs))
-        (self._call,) = traced.jaxpr.eqns
-        self._params = {**self._call.params, "jaxpr": body}
-
-    def call(
-        self, window: Sequence[jex_core.JaxprEqn], inputs: Sequence[jex_core.Var]
-    ) -> jex_core.JaxprEqn:
-        """Returns the call that computes the results of a window."""
-        n_scopes = compat.jaxprs.common_scopes(window)
-        return self._call.replace(
-            invars=list(inputs),
-            outvars=self._results(window),
-            params=self._params,
-            source_info=compat.jaxprs.in_scopes(window[0], slice(n_scopes)),
-        )
-
-    def _results(self, window: Sequence[jex_core.JaxprEqn]) -> list[jex_core.Var]:
-        return [window[i].outvars[j] for i, j in self._outputs]
-
-
 # Most params have these types. Equal objects of one of these types are interchangeable.
 _SIMPLE = frozenset({type(None), bool, int, str})
 
@@ -364,7 +290,7 @@ _SIMPLE = frozenset({type(None), bool, int, str})
 class _Codes:
     """Numbers equations: two get the same number if they compute the same on the same avals.
 
-    The number does not depend on which values the operands are; see `_Wiring`.
+    The number does not depend on which values the operands are; see `Wiring`.
     """
 
     def __init__(self) -> None:

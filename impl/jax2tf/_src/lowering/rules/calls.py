@@ -8,9 +8,10 @@ import jax
 from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.context import Context
-from jax2tf._src.lowering.emit import random_bits
+from jax2tf._src.lowering.emit import compiled_calls, random_bits
 from jax2tf._src.lowering.emit.mesh.shardings import constrained
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.tensors import Tensor
 
 
@@ -22,14 +23,25 @@ def _jit(
     name: str,
     in_shardings: Sequence[jax.sharding.Sharding],
     out_shardings: Sequence[jax.sharding.Sharding],
+    compiler_options_kvs: Sequence[tuple[str, object]],
     **_: object,
 ) -> list[Tensor]:
-    # Layouts, donation and compiler options do not change the results.
+    if compiled_calls.COMPILED_RUN in compiler_options_kvs:
+        return _compiled_run(ctx, jaxpr, *args)
+    # Layouts, donation and the user's compiler options do not change the results.
     operands = constrained(ctx, args, in_shardings)
     results = random_bits.compiled(ctx, jaxpr, *operands)
     if results is None:
         results = ctx.call(jaxpr, *operands, name=name)
     return constrained(ctx, results, out_shardings)
+
+
+def _compiled_run(ctx: Context, jaxpr: jex_core.ClosedJaxpr, *args: Tensor) -> list[Tensor]:
+    def body(ctx: Context, *inner: Tensor) -> list[Tensor]:
+        return ctx.inline(jaxpr, *inner)
+
+    key = ("compiled run", Identity(jaxpr.jaxpr))
+    return ctx.function(key, body, *args, name="compiled_run", jit_compile=True)
 
 
 @register("closed_call", "eval_jaxpr", takes_keys=True)
