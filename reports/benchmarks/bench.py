@@ -12,7 +12,8 @@ Three questions a program, for plain jax.jit and for the converted function in e
 
 And what the same call costs beside other graphs of the same program: as StableHLO in one op, which
 is what TensorFlow's XLA makes of JAX's own program, without XLA ops, and as one writes it in
-TensorFlow by hand. And what a step of training costs, whose gradient a tape takes.
+TensorFlow by hand. And what a step of training costs, whose gradient a tape takes. And what
+programs of many small ops cost, which XLA compiles in part inside of a graph.
 
 A conversion has a limit: JAX's trace, and a tf.function that does nothing with the same arguments.
 """
@@ -38,10 +39,12 @@ from rich.progress import Progress
 from harnesses.cell.names import DEFAULT_IMPLEMENTATION, LOWERINGS
 from harnesses.engine.adapter import Adapter
 from harnesses.engine.graphs import op_types
+from jax2tf._src.lowering import pipeline
 from reports import rendering
 from reports.benchmarks import timing
 from reports.benchmarks.files import benchmark_files
 from reports.benchmarks.programs import Program, Size, programs
+from reports.benchmarks.small_ops import small_ops
 from reports.benchmarks.timing import Call, Paired, cold, fresh, paired, repeated
 from reports.benchmarks.workloads import workloads
 
@@ -71,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace, console: Console) -> int:
     settings = QUICK if options.quick else FULL
     size: Size = "small" if options.quick else "full"
-    chosen = every = programs(size) + workloads(size)
+    chosen = every = programs(size) + workloads(size) + small_ops(size)
     if options.program:
         chosen = [program for program in chosen if program.name in options.program]
     parts = {part: measure for part, measure in PARTS.items() if part in (options.part or PARTS)}
@@ -92,6 +95,9 @@ def main(options: argparse.Namespace, console: Console) -> int:
         for program in chosen:
             progress.update(task, description=program.name)
             for part, measure_part in parts.items():
+                if program.has_small_ops != (part == "small_ops"):
+                    progress.advance(task)
+                    continue
                 measurement = measure_part(program, adapter, options.lowering, settings)
                 if measurement is not None:
                     measured[part].append(measurement)
@@ -102,7 +108,8 @@ def main(options: argparse.Namespace, console: Console) -> int:
         console.print(words, style="red", markup=False, soft_wrap=True)
     for part, measurements in measured.items():
         figures = _circumstances(options) | asdict(settings)
-        figures |= {"programs": [asdict(m) for m in measurements], "of": len(every)}
+        of = sum(program.has_small_ops == (part == "small_ops") for program in every)
+        figures |= {"programs": [asdict(m) for m in measurements], "of": of}
         section |= figures if part == "jax" else {part: figures}
     for path in rendering.write(benchmark_files(data | {options.device: section}), options.into):
         console.print(f"wrote {path}", soft_wrap=True)
@@ -240,6 +247,31 @@ def measure_native(
 
     graphs = {name: partial(to_graph, name) for name in ("native", lowering)}
     return _measure_variants(program, graphs, settings)
+
+
+def measure_small_ops(
+    program: Program, adapter: Adapter, lowering: str, settings: Settings
+) -> Variants:
+    """Measures one program beside jax.jit, with compiled runs ("graph") and without ("kernels")."""
+    tensors = _tensors(program)
+    jitted, arrays = jax.jit(program.fun), jax.device_put(program.make_args())
+
+    def to_graph(jit_compile: bool | None = None) -> Any:
+        fun = adapter.convert(fresh(program.fun), lowering, with_gradient=True)
+        function = tf.function(fun, autograph=False, jit_compile=jit_compile)
+        return function.get_concrete_function(*tensors)
+
+    def of_kernels() -> Any:
+        with pipeline.without_pass("compiled runs"):
+            return to_graph()
+
+    graphs: dict[str, Call] = {
+        "kernels": of_kernels,
+        "graph": to_graph,
+        "compiled": partial(to_graph, jit_compile=True),
+    }
+    by_jax = {"jax": lambda: jax.block_until_ready(jitted(*arrays))}
+    return _measure_variants(program, graphs, settings, by_jax)
 
 
 def measure_by_hand(
@@ -419,6 +451,7 @@ PARTS = {
     "by_hand": measure_by_hand,
     "polymorphic": measure_polymorphic,
     "gradients": measure_gradients,
+    "small_ops": measure_small_ops,
 }
 
 

@@ -32,7 +32,8 @@ class Program:
 
     The first dimension of the last argument is a batch, unless `has_batch` is false. JAX compiles
     some programs to calls of its own code (`has_custom_calls`): their StableHLO does not run in
-    TensorFlow. `by_hand` is the same function as one writes it in TensorFlow.
+    TensorFlow. `by_hand` is the same function as one writes it in TensorFlow. Programs of small ops
+    have a table of their own.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Program:
     has_batch: bool = True
     has_custom_calls: bool = False
     by_hand: Callable[..., Any] | None = None
+    has_small_ops: bool = False
 
 
 def programs(size: Size = "full") -> list[Program]:

@@ -41,7 +41,7 @@ def small_ops(size: Size = "full") -> list[Program]:
         ("beam search", partial(beam_search, steps=20 if full else 3), _chain),
     ]
     return [
-        Program(name, fun, partial(_args, of, seed), has_batch=False)
+        Program(name, fun, partial(_args, of, seed), has_batch=False, has_small_ops=True)
         for seed, (name, fun, of) in enumerate(made)
     ]
 

@@ -120,6 +120,16 @@ def test_compiled_graphs_are_held_against_the_program_of_jax(quick_run):
     assert "| program | a call of JAX's program | ratio |" in text
 
 
+def test_programs_of_small_ops_have_a_table_of_their_own(quick_run):
+    folder, _ = quick_run
+    assert _run(folder, "jax2tf", "mlp", "game step", part="small_ops") == 0
+    section = json.loads((folder / "benchmarks.json").read_text())["cpu"]["small_ops"]
+    (game,) = section["programs"]
+    assert set(game["steady"]["ratios"]) == {"kernels", "graph", "compiled"}
+    assert section["of"] == 12
+    assert "| game step |" in (folder / "benchmarks.md").read_text()
+
+
 def test_graphs_are_held_against_tensorflow_by_hand(quick_run):
     folder, _ = quick_run
     section = json.loads((folder / "benchmarks.json").read_text())["cpu"]["by_hand"]

@@ -15,8 +15,8 @@ from jax2tf._src.util import dtypes
 from jax2tf._src.util.dtypes import DType
 from jax2tf._src.util.tensors import Tensor
 
-# Among the compiler options of a jit equation: a pass made it of a run of small equations, which XLA
-# compiles as one function.
+# Among the compiler options of a jit equation: it is a run of small equations, which a pass moved
+# into a jaxpr of its own so that XLA compiles it.
 COMPILED_RUN = ("jax2tf_compiled_run", True)
 
 # Dtypes for which TensorFlow has kernels only in compiled code. Graphs without XLA ops compile them

@@ -44,7 +44,7 @@ from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Atom, aval_of
 
-# A run is compiled from this weight on: a call of a compiled function takes as long as dozens of ops,
+# A run is compiled from this weight on: calling a compiled function takes as long as dozens of ops,
 # and a program may run only a few times.
 MIN_WEIGHT = 1000
 # Compiling takes XLA one to ten milliseconds for each equation, which only loops save again.
