@@ -480,10 +480,12 @@ def _check_agreement(calls: Mapping[str, Call]) -> None:
         _check_close(calls[mode](), calls["jax"](), f"mode {mode}")
 
 
-def _check_close(actual: tf.Tensor, expected: Any, where: str) -> None:
-    np.testing.assert_allclose(
-        actual.numpy(), np.asarray(expected), AGREEMENT, AGREEMENT, err_msg=f"in {where}"
-    )
+def _check_close(actual: Any, expected: Any, where: str) -> None:
+    pairs = zip(tf.nest.flatten(actual), jax.tree.leaves(expected), strict=True)
+    for one, other in pairs:
+        np.testing.assert_allclose(
+            one.numpy(), np.asarray(other), AGREEMENT, AGREEMENT, err_msg=f"in {where}"
+        )
 
 
 # --- Sizes ----------------------------------------------------------------------------------
