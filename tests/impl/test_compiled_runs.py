@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from jax import lax
+from jax.extend import core as jex_core
 
 import jax2tf
 from jax2tf._src.lowering.passes import compiled_runs
@@ -49,6 +50,24 @@ def unrolled(x):
     return x
 
 
+def _primitive(implementation):
+    primitive = jex_core.Primitive(implementation.__name__)
+    primitive.def_impl(implementation)
+    primitive.def_abstract_eval(lambda x: x)
+    return primitive
+
+
+def halved(x):
+    return jnp.sin(x) / 2
+
+
+def halved_by_numpy(x):
+    return np.sin(x) / 2
+
+
+HALVED, HALVED_BY_NUMPY = map(_primitive, (halved, halved_by_numpy))
+
+
 @pytest.mark.parametrize(
     ("fun", "x", "expected"),
     [
@@ -64,6 +83,8 @@ def unrolled(x):
         (with_large_product, np.ones((100, 100), np.float32), False),
         (with_large_product, np.ones((4, 4), np.float32), True),
         (with_callback, X, False),
+        (lambda x: lax.fori_loop(0, 300, lambda _, x: HALVED.bind(x) + 1, x), X, True),
+        (lambda x: lax.fori_loop(0, 300, lambda _, x: HALVED_BY_NUMPY.bind(x), x), X, False),
         (unrolled, X, False),
     ],
 )

@@ -16,15 +16,17 @@ each shape, so a run has static shapes.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import cast
 
+import jax
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src import dims
+from jax2tf._src import compat, dims
 from jax2tf._src.lowering.emit.compiled_calls import COMPILED_RUN
 from jax2tf._src.lowering.passes.outlined import Body, Wiring
 from jax2tf._src.tracing import traits
@@ -158,6 +160,8 @@ class _CompiledRuns:
             return self._of_jaxpr(called(eqn).jaxpr)
         if eqn.primitive in _OF_MATRICES:
             return _of_matrices(eqn)
+        if not compat.primitives.is_implemented_by_jax(eqn.primitive):
+            return self._of_foreign(eqn)
         if eqn.primitive not in _SMALL or not all(map(_is_small, (*eqn.invars, *eqn.outvars))):
             return None
         if eqn.primitive is lax.dot_general_p and _products(eqn) > _MOST_PRODUCTS:
@@ -189,6 +193,18 @@ class _CompiledRuns:
 
     def _of_solve(self, eqn: jex_core.JaxprEqn) -> float | None:
         return self._of_jaxpr(eqn.params["jaxprs"].solve.jaxpr)
+
+    def _of_foreign(self, eqn: jex_core.JaxprEqn) -> float | None:
+        """Returns the weight of a primitive of another library, which is a JAX function."""
+        function = functools.partial(eqn.primitive.impl, **eqn.params)
+        avals = map(aval_of, eqn.invars)
+        specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+        try:
+            traced = jax.make_jaxpr(function)(*specs)
+        # The function needs concrete values, so it is lowered as a callback, or refused.
+        except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError):
+            return None
+        return self._of_jaxpr(traced.jaxpr)
 
 
 _LOOPS: dict[jex_core.Primitive, Callable[[_CompiledRuns, jex_core.JaxprEqn], float | None]] = {
