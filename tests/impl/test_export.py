@@ -16,6 +16,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
+from jax2tf._src import compat
 from jax2tf._src.export import formats, progress
 from tests.impl.export_programs import PARAMS, RNG, X, export, left, mlp
 from tf_substrates import swapping
@@ -53,6 +54,10 @@ class TestSavedModel:
         assert result.ops >= 3
         assert 0 <= result.differences["serving_default"]["y"] < 1e-5
         assert result.verified == tuple(f"serving_default: random inputs, b={b}" for b in (2, 3))
+        said = json.loads((result.path / "assets.extra/jax2tf.json").read_text())
+        assert float(said["largest_difference"]) >= result.differences["serving_default"]["y"]
+        fingerprint = (result.path / "fingerprint.pb").read_bytes()
+        assert compat.graphs.with_derived_identifier(fingerprint) == fingerprint
         text = str(result)
         for words in ("savedmodel", f"{result.ops} ops", "x: float32[b, 4]", "b=3", "y: largest"):
             assert words in text
@@ -62,7 +67,10 @@ class TestSavedModel:
     def test_metadata(self, tmp_path):
         export(mlp, PARAMS, "b, 4", tmp_path / "model", verify=False)
         text = (tmp_path / "model/assets.extra/jax2tf.json").read_text()
-        assert json.loads(text) == {
+        said = json.loads(text)
+        assert said.pop("line").endswith(f"export_programs.py:{mlp.__code__.co_firstlineno}")
+        said.pop("commit", None)  # these files may be without their repository
+        assert said == {
             "jax2tf": jax2tf.__version__,
             "jax": jax.__version__,
             "tensorflow": tf.__version__,

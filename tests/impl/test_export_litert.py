@@ -26,6 +26,10 @@ class TestLiteRt:
         assert 2 <= result.ops <= 10
         (y,) = interpreter(path).get_signature_runner()(x=X).values()
         np.testing.assert_allclose(y, jax.jit(mlp)(PARAMS, X)["y"], rtol=1e-5, atol=1e-6)
+        with zipfile.ZipFile(path) as archive:
+            assert archive.namelist() == ["jax2tf.json"]
+            said = json.loads(archive.read("jax2tf.json"))
+        assert float(said["largest_difference"]) >= result.differences["serving_default"]["y"]
 
     def test_metadata(self, tmp_path):
         export(mlp, PARAMS, "b, 4", tmp_path / "model.tflite", verify=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 
@@ -12,6 +13,7 @@ from jax2tf._src.util.lazy_imports import LazyModule, tf
 from jax2tf._src.util.lru import cached
 from jax2tf._src.util.typing import PyTree
 
+_fingerprints = LazyModule("tensorflow.core.protobuf.fingerprint_pb2")
 _tf_session = LazyModule("tensorflow.python.client.pywrap_tf_session")
 _tf_context = LazyModule("tensorflow.python.eager.context")
 _tf_record = LazyModule("tensorflow.python.eager.record")
@@ -21,6 +23,20 @@ _tf_ops = LazyModule("tensorflow.python.framework.ops")
 _tf_control_flow = LazyModule("tensorflow.python.ops.control_flow_util_v2")
 _tf_save_context = LazyModule("tensorflow.python.saved_model.save_context")
 _tf_stack = LazyModule("tensorflow.python.util.tf_stack")
+
+
+def with_derived_identifier(fingerprint: bytes) -> bytes:
+    """The fingerprint of a SavedModel with an identifier that is made of its checksums.
+
+    TensorFlow draws a random identifier, so that no two SavedModels have the same bytes. The class
+    of the message is private.
+    """
+    message = _fingerprints.FingerprintDef.FromString(fingerprint)
+    message.uuid = ""
+    digest = hashlib.sha256(message.SerializeToString(deterministic=True)).digest()
+    message.uuid = str(int.from_bytes(digest[:16], "big"))
+    content: bytes = message.SerializeToString(deterministic=True)
+    return content
 
 
 def in_save_context() -> bool:

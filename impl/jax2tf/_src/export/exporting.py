@@ -8,12 +8,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import export as jax_export
 
-from jax2tf._src.api import versions
 from jax2tf._src.api.errors import VerificationError
 from jax2tf._src.export import (
     calibration,
@@ -21,6 +19,7 @@ from jax2tf._src.export import (
     destination,
     disk,
     formats,
+    origin,
     progress,
     widening,
 )
@@ -40,9 +39,7 @@ from jax2tf._src.export.verification import (
     trials_of,
 )
 from jax2tf._src.targets.by_name import TARGETS
-from jax2tf._src.tracing.functions import Function
 from jax2tf._src.util import option_checks
-from jax2tf._src.util.lazy_imports import has_tensorflow, tf
 from jax2tf._src.util.typing import Option, PyTree
 
 
@@ -192,7 +189,7 @@ def export(
             params=params,
             convert=convert_options(chosen, options),
             options=options,
-            metadata=_metadata(signatures),
+            metadata=origin.metadata_of(signatures, (*chosen.to_write, *chosen.to_run)),
             scratch=folder,
             target=folder / "written" / target.name,
         )
@@ -213,6 +210,7 @@ def export(
                         with step("looking for the line"):
                             _add_line(error, job, chosen, trials, source, widen_bfloat16)
                     raise
+            chosen.engine.add_metadata(job.target, origin.said(differences))
         written = chosen.written(job.target)
         size = sum(map(_size, written))
         targets = [target.with_name(file.name) for file in written]
@@ -320,22 +318,6 @@ def _trials(
 
 def _titled(title: str, samples: Iterable[list[np.ndarray]]) -> list[tuple[str, list[np.ndarray]]]:
     return [(f"{title} {i}", sample) for i, sample in enumerate(samples)]
-
-
-def _metadata(signatures: Sequence[Signature]) -> dict[str, str]:
-    """The metadata that says where a file comes from."""
-    return {
-        "jax2tf": versions.__version__,
-        "jax": jax.__version__,
-        **({"tensorflow": tf.__version__} if has_tensorflow() else {}),
-        "source": ", ".join(map(_source, signatures)),
-    }
-
-
-def _source(signature: Signature) -> str:
-    fun = signature.function
-    module = getattr(fun, "__module__", None) or type(fun).__module__
-    return f"{module}:{getattr(fun, '__qualname__', Function(fun).name)}"
 
 
 def _size(path: Path) -> int:

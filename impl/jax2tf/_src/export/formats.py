@@ -43,6 +43,9 @@ class Engine(Protocol):
     def write(self, job: Job) -> int:
         """Writes the file or folder `job.target`; returns the number of ops."""
 
+    def add_metadata(self, target: Path, metadata: Mapping[str, str]) -> None:
+        """Adds entries to the metadata of a written file or folder."""
+
     def load(self, target: Path, job: Job) -> Run:
         """Loads the file or folder into the engine; returns a function that runs it."""
 

@@ -10,6 +10,7 @@ import importlib
 import io
 import json
 import logging
+import os
 import re
 import warnings
 import zipfile
@@ -101,13 +102,26 @@ def write(job: Job) -> int:
     """Writes the file `job.target`; returns the number of ops."""
     content, ops = _by_tensorflow(job) if has_tensorflow() else _without_tensorflow(job)
     job.target.write_bytes(content)
+    _append(job.target, job.metadata)
+    return ops
+
+
+def add_metadata(target: Path, metadata: Mapping[str, str]) -> None:
+    """Adds entries to the metadata of the file."""
+    with zipfile.ZipFile(target) as archive:
+        entry = archive.getinfo(METADATA)
+        known = json.loads(archive.read(entry))
+    os.truncate(target, entry.header_offset)
+    _append(target, {**known, **metadata})
+
+
+def _append(target: Path, metadata: Mapping[str, str]) -> None:
     # LiteRT keeps files of metadata in a zip archive at the end of the model.
     # It has a fixed time, so that the same model is the same bytes.
     entry = zipfile.ZipInfo(METADATA)
     entry.external_attr = 0o600 << 16
-    with zipfile.ZipFile(job.target, "a") as archive:
-        archive.writestr(entry, json.dumps(job.metadata, indent=2) + "\n")
-    return ops
+    with zipfile.ZipFile(target, "a") as archive:
+        archive.writestr(entry, json.dumps(metadata, indent=2) + "\n")
 
 
 def _by_tensorflow(job: Job) -> tuple[bytes, int]:

@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -61,6 +62,8 @@ def write(job: Job) -> int:
     kind = job.options.get("quantize")
     if kind is not None:
         openvino_weights.store(model, kind)
+    # OpenVINO writes the path of what it read, which was a temporary folder.
+    model.set_rt_info("saved_model", ["conversion_parameters", "input_model"])
     for key, value in job.metadata.items():
         model.set_rt_info(value, ["jax2tf", key])
     with disk.saved_by("OpenVINO"):
@@ -68,6 +71,14 @@ def write(job: Job) -> int:
             model, str(job.target), compress_to_fp16=job.options.get("compress_to_fp16", False)
         )
     return sum(op.get_type_name() not in _NOT_COUNTED for op in model.get_ops())
+
+
+def add_metadata(target: Path, metadata: Mapping[str, str]) -> None:
+    """Adds entries to the metadata in the .xml."""
+    text = target.read_text(encoding="utf-8")
+    before, end, after = text.rpartition("\t\t</jax2tf>")
+    more = "".join(f"\t\t\t<{key} value={quoteattr(value)} />\n" for key, value in metadata.items())
+    target.write_text(before + more + end + after, encoding="utf-8")
 
 
 def load(

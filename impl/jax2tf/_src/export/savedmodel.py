@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from jax2tf._src import compat
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export.graphs import count_ops
 from jax2tf._src.export.job import Job
@@ -35,11 +36,22 @@ def write(job: Job) -> int:
     program = job.program(**job.options)
     with _saving_gradients():
         program.save(job.target, with_gradients=job.options.get("with_gradient", True))
-    path = job.target / METADATA
-    path.parent.mkdir()
-    path.write_text(json.dumps(job.metadata, indent=2) + "\n", encoding="utf-8")
+    (job.target / METADATA).parent.mkdir()
+    _write_metadata(job.target, job.metadata)
+    fingerprint = job.target / "fingerprint.pb"
+    fingerprint.write_bytes(compat.graphs.with_derived_identifier(fingerprint.read_bytes()))
     functions = [f.get_concrete_function() for f in program.functions.values()]
     return sum(count_ops(function.graph.as_graph_def()) for function in functions)
+
+
+def add_metadata(target: Path, metadata: Mapping[str, str]) -> None:
+    """Adds entries to the metadata of the SavedModel."""
+    known = json.loads((target / METADATA).read_text(encoding="utf-8"))
+    _write_metadata(target, {**known, **metadata})
+
+
+def _write_metadata(target: Path, metadata: Mapping[str, str]) -> None:
+    (target / METADATA).write_text(json.dumps(metadata, indent=2) + "\n", encoding="utf-8")
 
 
 @contextlib.contextmanager

@@ -250,7 +250,6 @@ def with_no_parameters(fun: Callable[..., PyTree]) -> Callable[..., PyTree]:
     others = [
         p.replace(name="params_") if p.name == "params" else p for p in own.parameters.values()
     ]
-    del ignoring.__wrapped__
     setattr(ignoring, "__signature__", inspect.Signature([first, *others]))  # noqa: B010
     ignoring.__name__ = Function(fun).name
     return ignoring

@@ -70,11 +70,21 @@ def write(job: Job) -> int:
     path = job.target / "model.json"
     model = _with_sizes(json.loads(path.read_text(encoding="utf-8")))
     _restore_names(model["signature"], job)
+    # Attributes come in the order of protobuf's maps, which is another one in each process.
+    model["modelTopology"] = json.loads(json.dumps(model["modelTopology"], sort_keys=True))
     path.write_text(json.dumps(model), encoding="utf-8")
     topology = model["modelTopology"]
     functions = topology.get("library", {}).get("function", [])
     nodes = [*topology["node"], *(node for f in functions for node in f.get("nodeDef", []))]
     return sum(node["op"] not in _NOT_COUNTED for node in nodes)
+
+
+def add_metadata(target: Path, metadata: Mapping[str, str]) -> None:
+    """Adds entries to the metadata of the folder."""
+    path = target / "model.json"
+    model = json.loads(path.read_text(encoding="utf-8"))
+    model["userDefinedMetadata"]["jax2tf"].update(metadata)
+    path.write_text(json.dumps(model), encoding="utf-8")
 
 
 def _with_sizes(model: tf.compat.v1.GraphDef) -> PyTree:
@@ -99,7 +109,9 @@ def _restore_names(signature: tf.compat.v1.SignatureDef, job: Job) -> None:
     outputs = job.outputs[exported.name]
     names = {spec.name.lower(): spec.name for spec in exported.inputs}
     inputs = signature.get("inputs", {}).values()
-    signature["inputs"] = {names[t["name"].partition(":")[0].lower()]: t for t in inputs}
+    by_input = {t["name"].partition(":")[0].lower(): t for t in inputs}
+    # In the order of the function: protobuf's is another one in each process.
+    signature["inputs"] = {name: by_input[key] for key, name in names.items() if key in by_input}
     by_node = {t["name"].partition(":")[0]: t for t in signature["outputs"].values()}
     nodes = [f"Identity_{i}" if i else "Identity" for i in range(len(outputs))]
     signature["outputs"] = {

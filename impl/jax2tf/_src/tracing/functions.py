@@ -349,6 +349,11 @@ def _static_arguments(fun: Callable[..., PyTree]) -> tuple[tuple[int, ...], tupl
     return (), ()
 
 
+def inner(fun: Callable[..., PyTree]) -> Callable[..., PyTree]:
+    """The function inside of partials and bound methods."""
+    return _opened(fun)[0]
+
+
 def _opened(fun: Callable[..., PyTree]) -> tuple[Callable[..., PyTree], int]:
     """The function inside of partials and bound methods, and the number of arguments they bind."""
     bound = 0

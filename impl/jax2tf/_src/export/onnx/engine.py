@@ -72,6 +72,19 @@ def write(job: Job) -> int:
     return ops
 
 
+def add_metadata(target: Path, metadata: Mapping[str, str]) -> None:
+    """Adds entries to the metadata of the file.
+
+    A message of protobuf that follows another one in a file adds to its lists, so the model itself
+    is not written again.
+    """
+    onnx = packages.import_package("onnx", "the format 'onnx'")
+    more = onnx.ModelProto()
+    onnx.helper.set_model_props(more, dict(metadata))
+    with target.open("ab") as file:
+        file.write(more.SerializeToString(deterministic=True))
+
+
 def _written(job: Job) -> storage.Parts:
     (signature,) = job.signatures
     # It imports onnx-ir.
