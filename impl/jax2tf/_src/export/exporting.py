@@ -23,6 +23,7 @@ from jax2tf._src.export import (
     progress,
     widening,
 )
+from jax2tf._src.export import serving as places
 from jax2tf._src.export.constraints import with_constraints
 from jax2tf._src.export.formats import Format
 from jax2tf._src.export.job import Job
@@ -57,6 +58,7 @@ def export(
     progress: bool = True,
     widen_bfloat16: bool = False,
     locate: bool = True,
+    serving: bool | int = False,
     **options: Option,
 ) -> ExportResult:
     """Writes a JAX function as a file or folder of an engine, and verifies the results there.
@@ -113,6 +115,10 @@ def export(
         tolerance of bfloat16.
       locate: whether an error of the verification says at which equation the file begins to differ,
         from which line it comes and who is wrong, as `locate` does.
+      serving: whether `path` is a folder of versions as servers read it: `path/1`, `path/2`, the
+        next one for True, or a number. For the formats "savedmodel" (TensorFlow Serving; the inputs
+        of the verification become warm-up requests), "onnx" and "openvino" (Triton, with a
+        config.pbtxt, and OpenVINO Model Server). Give `format=`, except for a SavedModel.
       **options: the options of the format. SavedModel: trainable (as in `Module`), with_gradient,
         saved_gradient_order, enable_xla (as in `convert`). LiteRT: quantize ("dynamic", "float16",
         "int8", "int4"), representative_data (inputs for "int8", each in the structure of the specs;
@@ -149,9 +155,16 @@ def export(
     )
     tolerance = option_checks.tolerance(tolerance, "jax2tf.export: tolerance")
     options = {name: value for name, value in options.items() if value is not None}
-    chosen = formats.format_of(target, format)
+    is_served = not isinstance(serving, bool | np.bool_) or bool(serving)
+    chosen = formats.format_of(target, format, is_folder=is_served)
     formats.check_options(chosen, options)
-    destination.refuse_existing(chosen.files(target, options), overwrite, chosen.obstacle)
+    place = places.place_of(target, serving, chosen.name, chosen.suffix, verify, overwrite)
+    if place is None:
+        destination.refuse_existing(chosen.files(target, options), overwrite, chosen.obstacle)
+    else:
+        obstacle = places.obstacle if place.file else chosen.obstacle
+        destination.refuse_existing([place.folder], overwrite, obstacle)
+        target = place.folder / place.file
     formats.check_packages(chosen, with_running=verify is not False)
     step = _steps(target, progress)
     source = params
@@ -183,7 +196,8 @@ def export(
         of_params.add(jnp.dtype(jnp.bfloat16))
         signatures, params, trials, options = _widened(signatures, params, trials, options)
     judge = Judge(chosen.name, chosen.engine.precision(options), of_params, tolerance)
-    with disk.writing(target), destination.beside(target) as folder:
+    top = target if place is None else place.folder
+    with disk.writing(top), destination.beside(top) as folder:
         job = Job(
             signatures=signatures,
             params=params,
@@ -191,9 +205,9 @@ def export(
             options=options,
             metadata=origin.metadata_of(signatures, (*chosen.to_write, *chosen.to_run)),
             scratch=folder,
-            target=folder / "written" / target.name,
+            target=folder / "written" / target.relative_to(top.parent),
         )
-        job.target.parent.mkdir()
+        job.target.parent.mkdir(parents=True)
         # Parameters of a checkpoint free their memory before the engine loads the file.
         del params
         with step(f"converting to {chosen.name}"):
@@ -212,10 +226,15 @@ def export(
                     raise
             chosen.engine.add_metadata(job.target, origin.said(differences))
         written = chosen.written(job.target)
+        if place is None:
+            targets = [target.with_name(file.name) for file in written]
+            destination.refuse_existing(targets, overwrite, chosen.obstacle)
+            steps = chosen.steps(written, targets)
+        else:
+            steps = _version(place, job, chosen, trials)
+            destination.refuse_existing([top], overwrite, obstacle)
         size = sum(map(_size, written))
-        targets = [target.with_name(file.name) for file in written]
-        destination.refuse_existing(targets, overwrite, chosen.obstacle)
-        destination.put(chosen.steps(written, targets))
+        destination.put(steps)
     return ExportResult(
         target,
         chosen.name,
@@ -225,6 +244,20 @@ def export(
         differences,
         tuple(f"{trial.signature.name}: {trial.title}" for trial in trials),
     )
+
+
+def _version(
+    place: places.Place, job: Job, chosen: Format, trials: Sequence[Trial]
+) -> destination.Steps:
+    """Writes what servers want beside the model; returns the renames."""
+    if chosen.ports is None:
+        requests = [(trial.signature.name, trial.inputs) for trial in trials]
+        places.write_warm_up(job.target, place.base.name, requests)
+        return [(job.target, place.folder)]
+    text = places.config(place.base.name, chosen.name, chosen.ports(job.target))
+    more = places.config_step(place, job.scratch / places.CONFIG, text)
+    # A server that watches the folder reads the description when the version appears.
+    return [*more, (job.target.parent, place.folder)]
 
 
 def _add_line(

@@ -24,6 +24,7 @@ from jax2tf._src.export import (
 from jax2tf._src.export.job import Job
 from jax2tf._src.export.onnx import engine as onnx
 from jax2tf._src.export.onnx import pairs as onnx_pairs
+from jax2tf._src.export.serving import Ports
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.util import option_checks
 from jax2tf._src.util.typing import Option
@@ -79,6 +80,7 @@ class Format:
       obstacle: returns the reason why a path must not be replaced; empty if it may be.
       steps: returns the renames, from written files to their places, in an order in which files
         that belong together always fit each other.
+      ports: returns the inputs and outputs of a file, for formats whose files servers read.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Format:
     check_runner: Callable[[], None] = lambda: None
     obstacle: Callable[[Path], str] = obstacles.of_file
     steps: Callable[[Sequence[Path], Sequence[Path]], destination.Steps] = destination.each
+    ports: Callable[[Path], Ports] | None = None
 
     def files(
         self, target: Path, options: Mapping[str, Option] = MappingProxyType({})
@@ -141,6 +144,7 @@ FORMATS: Mapping[str, Format] = {
             data="external_data",
             obstacle=onnx_pairs.obstacle,
             steps=onnx_pairs.steps,
+            ports=onnx.ports,
         ),
         Format(
             *(
@@ -155,6 +159,7 @@ FORMATS: Mapping[str, Format] = {
             beside=(".bin",),
             obstacle=obstacles.of_openvino,
             steps=openvino_pairs.steps,
+            ports=openvino.ports,
         ),
         Format(
             *(
@@ -171,15 +176,20 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-def format_of(path: str | os.PathLike[str], name: str | None) -> Format:
+def format_of(path: str | os.PathLike[str], name: str | None, is_folder: bool = False) -> Format:
     """The format that the caller names, or the format of the path's suffix.
+
+    Args:
+      path: the path of the export.
+      name: the name of the format, or None.
+      is_folder: whether the path is a folder in which the file has a name of its own.
 
     Raises:
       ValueError: no format has that name or suffix, or the engine cannot read the path's suffix.
     """
     if name is not None:
         name = option_checks.one_of(name, "jax2tf.export: format", FORMATS)
-        return _readable(FORMATS[name], path)
+        return FORMATS[name] if is_folder else _readable(FORMATS[name], path)
     suffix = Path(path).suffix
     for entry in FORMATS.values():
         if suffix == entry.suffix:

@@ -14,8 +14,8 @@ from pathlib import Path
 _SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db"})
 _SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")
 _BESIDE_SAVED_MODEL = ("fingerprint.pb", "keras_metadata.pb", "assets", "debug")
-# Our own file in the folder that SavedModels have for files of the user.
-_EXTRA = "assets.extra/jax2tf.json"
+# Our own files in the folder that SavedModels have for files of the user.
+_EXTRA = ("assets.extra/jax2tf.json", "assets.extra/tf_serving_warmup_requests")
 
 
 def of_file(target: Path) -> str:
@@ -31,13 +31,13 @@ def of_saved_model(target: Path) -> str:
     """For SavedModels: a SavedModel or an empty folder may be replaced."""
     if not target.is_dir():
         return _obstacle_to_folder(target)
-    names = _names(target)
-    if names and not names.intersection(_SAVED_MODELS):
+    found = names(target)
+    if found and not found.intersection(_SAVED_MODELS):
         return "it is not a SavedModel: it has no saved_model.pb"
-    for name in sorted(names.difference(_SAVED_MODELS, _BESIDE_SAVED_MODEL)):
+    for name in sorted(found.difference(_SAVED_MODELS, _BESIDE_SAVED_MODEL)):
         if name in ("variables", "assets.extra") and (target / name).is_dir():
-            for inner in sorted(_names(target / name)):
-                if f"{name}/{inner}" != _EXTRA and not inner.startswith("variables."):
+            for inner in sorted(names(target / name)):
+                if f"{name}/{inner}" not in _EXTRA and not inner.startswith("variables."):
                     return f"{name}/{inner} is not of the SavedModel"
         else:
             return f"{name} is not of the SavedModel"
@@ -48,13 +48,13 @@ def of_tfjs(target: Path) -> str:
     """For TensorFlow.js: a model of TensorFlow.js or an empty folder may be replaced."""
     if not target.is_dir():
         return _obstacle_to_folder(target)
-    names = _names(target)
-    if not names:
+    found = names(target)
+    if not found:
         return ""
     own = _files_of_tfjs(target / "model.json")
     if not own:
         return "it is no model of TensorFlow.js: it has no model.json of one"
-    others = sorted(names - own)
+    others = sorted(found - own)
     return f"{others[0]} is not of the model" if others else ""
 
 
@@ -90,5 +90,6 @@ def _obstacle_to_folder(target: Path) -> str:
     return "it is a file, and what is written is a folder" if target.exists() else ""
 
 
-def _names(folder: Path) -> set[str]:
+def names(folder: Path) -> set[str]:
+    """The names in a folder, without those that operating systems leave there."""
     return set(os.listdir(folder)) - _SYSTEM_FILES

@@ -10,7 +10,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from jax2tf._src.export import disk, openvino_weights, packages
+from jax2tf._src.export import disk, openvino_weights, packages, serving
 from jax2tf._src.export.job import Job, converting
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes.value_checks import CHOICES
@@ -79,6 +79,18 @@ def add_metadata(target: Path, metadata: Mapping[str, str]) -> None:
     before, end, after = text.rpartition("\t\t</jax2tf>")
     more = "".join(f"\t\t\t<{key} value={quoteattr(value)} />\n" for key, value in metadata.items())
     target.write_text(before + more + end + after, encoding="utf-8")
+
+
+def ports(target: Path) -> serving.Ports:
+    """The inputs and the outputs of the model."""
+    model = read(target)
+    given, results = (list(map(_port, side)) for side in (model.inputs, model.outputs))
+    return given, results
+
+
+def _port(port: PyTree) -> serving.Port:
+    sizes = [-1 if d.is_dynamic else d.get_length() for d in port.get_partial_shape()]
+    return port.get_any_name(), np.dtype(port.get_element_type().to_dtype()), sizes
 
 
 def load(

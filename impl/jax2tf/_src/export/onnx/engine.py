@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jax2tf._src.api.errors import ExportError
-from jax2tf._src.export import packages, traced
+from jax2tf._src.export import packages, serving, traced
 from jax2tf._src.export.job import REFUSALS, Job, converting
 from jax2tf._src.export.onnx import opsets, pairs, weights
 from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes import idioms
 from jax2tf._src.lowering.passes.value_checks import CHOICES
 from jax2tf._src.targets.by_name import TARGETS
-from jax2tf._src.util.typing import Option
+from jax2tf._src.util.typing import Option, PyTree
 
 if TYPE_CHECKING:
     from jax2tf._src.export.onnx import storage
@@ -83,6 +83,22 @@ def add_metadata(target: Path, metadata: Mapping[str, str]) -> None:
     onnx.helper.set_model_props(more, dict(metadata))
     with target.open("ab") as file:
         file.write(more.SerializeToString(deterministic=True))
+
+
+def ports(target: Path) -> serving.Ports:
+    """The inputs and the outputs of the model."""
+    onnx = packages.import_package("onnx", "the format 'onnx'")
+    graph = onnx.load(target, load_external_data=False).graph
+    given, results = (list(map(_port, values)) for values in (graph.input, graph.output))
+    return given, results
+
+
+def _port(value: PyTree) -> serving.Port:
+    onnx = packages.import_package("onnx", "the format 'onnx'")
+    kind = value.type.tensor_type
+    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
+    sizes = [d.dim_value if d.HasField("dim_value") else -1 for d in kind.shape.dim]
+    return value.name, dtype, sizes
 
 
 def _written(job: Job) -> storage.Parts:
