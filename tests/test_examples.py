@@ -75,6 +75,24 @@ def test_language_model(tmp_path):
     assert list(result.signatures) == ["prefill", "decode"]
 
 
+def test_text_classifier(tmp_path):
+    in_jax, saved = program("text_classifier").main(str(tmp_path))
+    assert in_jax == saved > 0.8
+
+
+def test_first_steps(capsys):
+    """The cells of the notebook, in their order; it holds no results of another run."""
+    notebook = json.loads((FOLDER / "first_steps.ipynb").read_text(encoding="utf-8"))
+    names: dict = {"__name__": "__main__"}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            assert (cell["outputs"], cell["execution_count"]) == ([], None)
+            exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+    printed = capsys.readouterr().out
+    assert printed.count("largest difference to JAX") == 5
+    assert "after 20 steps of TensorFlow" in printed
+
+
 def test_converter_under_the_judge(tmp_path):
     """The bug is found, the primitive without a rule too, and nothing else."""
     rows = tmp_path / "rows.jsonl"
@@ -108,10 +126,10 @@ ELSEWHERE = ("consumers/test_examples.py", "ecosystem/test_keras.py")
 
 
 def test_every_program_is_tested_and_listed():
-    programs = {path.stem for path in FOLDER.glob("*.py")}
+    programs = {path.stem for path in FOLDER.iterdir() if path.suffix in (".py", ".ipynb")}
     here = pathlib.Path(__file__)
     tests = "".join(file.read_text() for file in (here, *map(here.parent.joinpath, ELSEWHERE)))
     tested = set(re.findall(r"^def test_(\w+)\(", tests, flags=re.MULTILINE))
     listed = (FOLDER.parent / "examples.md").read_text()
     assert programs <= tested
-    assert all(f"examples/{name}.py" in listed for name in programs)
+    assert all(re.search(rf"examples/{name}\.(py|ipynb)", listed) for name in programs)

@@ -1,5 +1,6 @@
 """The guide's examples of engines run, and give what JAX gives; so do programs of docs/examples."""
 
+import contextlib
 import functools
 import http.server
 import importlib.util
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
 
+from tests.browser import devtools
 from tests.test_examples import check_tour
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -116,16 +118,71 @@ def test_pose_in_browser(tmp_path, engine):
         assert shown(browser, tmp_path) == [[f"{x:.1f}" for x in place] for place in places]
 
 
-def shown(browser, folder):
-    """The rows and columns that the page says it has found."""
+# A one, a zero and a seven, as lines between points of the sheet, whose sides are 1.
+DRAWN = {
+    1: [(0.5, 0.15), (0.5, 0.85)],
+    0: [(0.5 + 0.22 * np.cos(t), 0.5 + 0.35 * np.sin(t)) for t in np.linspace(0, 2 * np.pi, 25)],
+    7: [(0.25, 0.2), (0.7, 0.2), (0.45, 0.85)],
+}
+
+
+@pytest.mark.parametrize("engine", ["tfjs"])
+def test_draw_digits(tmp_path, engine):
+    """Both engines read what is drawn, and give JAX's probabilities of what the page sees."""
+    example = program("draw_digits")
+    params, share = example.main(tmp_path)
+    assert share > 0.96
+    chromium = devtools.installed()
+    if chromium is None:
+        return
+    with served(tmp_path) as address, devtools.browser(chromium, tmp_path / "profile") as page:
+        for engine, scheme in (("onnx", "light"), ("tfjs", "dark")):
+            page.prefer(scheme)
+            page.open(f"{address}/index.html?engine={engine}&backend=cpu")
+            for digit, points in DRAWN.items():
+                answer = read_by(page, points)
+                assert answer["engine"] == engine
+                image = np.array(answer["values"], np.float32).reshape(1, 8, 8)
+                expected = jax.jit(example.read)(params, image)["probabilities"][0]
+                np.testing.assert_allclose(answer["probabilities"], expected, atol=1e-4)
+                assert np.argmax(expected) == digit
+        assert page.problems == []
+
+
+def read_by(page, points):
+    """What the page says of a drawing, after it was cleared."""
+    page.evaluate("document.getElementById('clear').click(); window.answer = null")
+    page.evaluate(
+        f"""(() => {{
+          const sheet = document.getElementById("sheet"), box = sheet.getBoundingClientRect();
+          {json.dumps(points)}.forEach(([x, y], i) => sheet.dispatchEvent(
+            new PointerEvent(i ? "pointermove" : "pointerdown", {{
+              bubbles: true, clientX: box.left + x * box.width, clientY: box.top + y * box.height,
+            }})));
+          sheet.dispatchEvent(new PointerEvent("pointerup", {{ bubbles: true }}));
+        }})()"""
+    )
+    page.wait("window.answer")
+    return page.evaluate("window.answer")
+
+
+@contextlib.contextmanager
+def served(folder):
+    """The address of a server of the folder, on this machine."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        page = f"http://127.0.0.1:{server.server_port}/index.html?backend=cpu"
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def shown(browser, folder):
+    """The rows and columns that the page says it has found."""
+    with served(folder) as address:
+        page = f"{address}/index.html?backend=cpu"
         options = "--headless --no-sandbox --disable-gpu --virtual-time-budget=30000 --dump-dom"
         done = subprocess.run(
             [browser, *options.split(), page], capture_output=True, text=True, check=True
         )
-        server.shutdown()
     rows = re.findall(r"<tr><td>\w+</td><td>(.*?)</td><td>(.*?)</td></tr>", done.stdout)
     return [list(row) for row in rows]

@@ -6,11 +6,6 @@ its kind, in tests/consumers/test_kept_files.py.
 
 from __future__ import annotations
 
-import os
-import pathlib
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -97,37 +92,3 @@ def test_keras_layer(folder):
         folder / "layer.keras", custom_objects={"layer": files.layer}
     )
     held(folder, lambda inputs: {"output": model(inputs["x"])}, "layer")
-
-
-_EXPORT = """
-import sys
-import jax2tf
-import numpy as np
-
-def dense(w, x):
-    return {"y": x @ w, "rows": x.sum(axis=1)}
-
-w = np.arange(12, dtype=np.float32).reshape(4, 3)
-for name in ("model", "model.tflite", "model.onnx", "model.xml"):
-    jax2tf.export(dense, w, "b, 4", f"{sys.argv[1]}/{name}", verify=False, progress=False)
-"""
-
-
-@pytest.mark.once
-def test_the_same_bytes_in_another_process(tmp_path):
-    """With other seeds of Python's hashes, which order its sets, and in other folders."""
-    for seed in ("1", "2"):
-        subprocess.run(
-            [sys.executable, "-c", _EXPORT, tmp_path / seed],
-            check=True,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-        )
-    first, second = (contents_of(tmp_path / seed) for seed in ("1", "2"))
-    assert len(first) == 9
-    assert first.keys() == second.keys()
-    assert [name for name, content in first.items() if second[name] != content] == []
-
-
-def contents_of(folder: pathlib.Path) -> dict[str, bytes]:
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
