@@ -140,13 +140,30 @@ def test_onnx_metadata_and_opset(tmp_path):
 
 def test_openvino_metadata_and_half_weights(tmp_path):
     for half in (False, True):
-        export(dense, W, "b, 64", tmp_path / "model.xml", compress_to_fp16=half, overwrite=True)
+        result = export(
+            dense, W, "b, 64", tmp_path / "model.xml", compress_to_fp16=half, overwrite=True
+        )
         size = (tmp_path / "model.bin").stat().st_size
         assert (W.nbytes / 2 <= size < W.nbytes) if half else (W.nbytes <= size)
     import openvino
 
     model = openvino.Core().read_model(tmp_path / "model.xml")
     assert model.get_rt_info(["jax2tf", "jax"]).astype(str) == jax.__version__
+    said = float(model.get_rt_info(["jax2tf", "largest_difference"]).astype(str))
+    assert said >= max(result.differences["serving_default"].values())
+    # The converter writes the temporary folder that it has read.
+    assert model.get_rt_info(["conversion_parameters", "input_model"]).astype(str) == "saved_model"
+
+
+def test_openvino_in_a_folder_of_versions(tmp_path):
+    export(dense, W, "b, 64", tmp_path / "net", format="openvino", serving=True)
+    assert sorted(file.name for file in (tmp_path / "net/1").iterdir()) == [
+        "model.bin",
+        "model.xml",
+    ]
+    said = (tmp_path / "net/config.pbtxt").read_text().splitlines()
+    assert said[:2] == ['name: "net"', 'backend: "openvino"']
+    assert 'input { name: "x" data_type: TYPE_FP32 dims: [ -1, 64 ] }' in said
 
 
 def looped(params, x):

@@ -118,14 +118,6 @@ def test_onnx_for_triton(tmp_path):
     assert not (base / "5").exists()
 
 
-def test_openvino(tmp_path):
-    base = tmp_path / "net"
-    export(mlp, PARAMS, "b, 4", base, format="openvino", serving=True, verify=False)
-    assert sorted(path.name for path in (base / "1").iterdir()) == ["model.bin", "model.xml"]
-    expected = CONFIG.replace("onnxruntime", "openvino")
-    assert (base / "config.pbtxt").read_text() == expected
-
-
 REFUSED = [
     (None, {"serving": 0}, ValueError, "from 1 on, got 0"),
     (None, {"serving": "yes"}, TypeError, "True, False or the number of a version, got 'yes'"),
