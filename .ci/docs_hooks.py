@@ -22,7 +22,7 @@ def _elsewhere():
     for path in sorted((ROOT / "support").iterdir()):
         # MkDocs takes a README for the page of its folder.
         yield path, f"support/{path.name}"
-    for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md"):
         yield ROOT / name, name
 
 

@@ -1,7 +1,8 @@
 """Writes the files of this release: `python -m tests.files [FOLDER] [--only SUFFIX ...]`.
 
 Of all kinds it needs TensorFlow, ONNX Runtime, OpenVINO, tensorflowjs, and Node.js with
-@tensorflow/tfjs.
+@tensorflow/tfjs. Write exported.bin by the oldest JAX that the release supports: one that is older
+than the writer does not read it.
 """
 
 from __future__ import annotations

@@ -6,12 +6,15 @@ its kind, in tests/consumers/test_kept_files.py.
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import jax2tf
 import jax2tf.keras
+from jax2tf._src.export import packages
 from tests import files
 
 RELEASES = sorted(path.parent for path in files.FOLDER.glob("*/values.json"))
@@ -63,8 +66,12 @@ def test_stablehlo_read_back(folder):
 
 
 def test_litert(folder):
-    interpreter = tf.lite.Interpreter(str(folder / "model.tflite"))
-    held(folder, lambda inputs: interpreter.get_signature_runner()(**inputs))
+    kinds = [tf.lite.Interpreter]
+    if packages.is_installed("ai_edge_litert"):
+        kinds.append(importlib.import_module("ai_edge_litert.interpreter").Interpreter)
+    for kind in kinds:
+        interpreter = kind(str(folder / "model.tflite"))
+        held(folder, lambda inputs, it=interpreter: it.get_signature_runner()(**inputs))
 
 
 def test_onnx(folder):
