@@ -52,6 +52,8 @@ def write_exported(path: pathlib.Path) -> None:
 
     (b,) = jax_export.symbolic_shape("b")
     specs = (jax.ShapeDtypeStruct((b, 4), "float32"), jax.ShapeDtypeStruct((), "int32"))
+    # The file names its source files without the folders of the machine that writes it.
+    jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
     path.write_bytes(jax_export.export(jax.jit(fixed))(*specs).serialize())
 
 
