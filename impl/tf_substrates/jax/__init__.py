@@ -7,4 +7,4 @@ from __future__ import annotations
 
 from tf_substrates.rewriter import own
 
-own.install()
+own.install("jax")

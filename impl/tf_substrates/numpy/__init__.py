@@ -9,3 +9,7 @@ with two conventions of their own:
 """
 
 from __future__ import annotations
+
+from tf_substrates.rewriter import own
+
+own.install("numpy")

@@ -24,7 +24,8 @@ def _has_key(seed: Any) -> bool:
     return JAX_MODE and (is_key(seed) or (isinstance(seed, jax.Array) and seed.dtype == np.uint32))
 
 
-def _as_seed(seed: Any) -> Any:
+def as_seed(seed: Any) -> Any:
+    """The two integers of a key of JAX's; every other seed is given back."""
     if not _has_key(seed):
         return seed
     return seed_of_key(seed if is_key(seed) else jax.random.wrap_key_data(seed))
@@ -38,7 +39,7 @@ def in_samplers(module: dict[str, Any]) -> None:
     @functools.wraps(sanitize_seed)
     def sanitize(seed: Any, salt: Any = None, name: Any = None) -> Any:
         made = seed() if callable(seed) else seed
-        return sanitize_seed(_as_seed(made), salt, name)
+        return sanitize_seed(as_seed(made), salt, name)
 
     @functools.wraps(get_integer_seed)
     def integer(seed: Any) -> Any:
@@ -48,7 +49,7 @@ def in_samplers(module: dict[str, Any]) -> None:
 
     @functools.wraps(fold_in)
     def fold(seed: Any, salt: Any) -> Any:
-        return fold_in(_as_seed(seed), salt)
+        return fold_in(as_seed(seed), salt)
 
     module.update(sanitize_seed=sanitize, get_integer_seed=integer, fold_in=fold)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tf_substrates.numpy import tf as _module
-from tf_substrates.numpy.namespaces import _plain
+from tf_substrates.numpy.namespaces import EXPORTS, _plain
 from tf_substrates.numpy.shapes import as_shape
 
 _tf: Any = _module
@@ -45,6 +45,11 @@ def _giving_plain(function: Any) -> Any:
         return _plain(function(*args, **kwargs))
 
     return call
+
+
+def plain_function(name: str) -> Any:
+    """A function of TensorFlow's by its public name ("math.ceil"), with plain arrays for results."""
+    return _giving_plain(EXPORTS[name])
 
 
 class TypeConversionError(TypeError):

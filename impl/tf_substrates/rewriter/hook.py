@@ -44,7 +44,7 @@ def install(substrate: str, packages: Iterable[str], omit: Iterable[str] = ()) -
         first_file_of(name)
     prefix = f"tf_substrates.on_{substrate}"
     place = known_libraries.substrate(substrate, {name: f"{prefix}.{name}" for name in names}, omit)
-    _put_first(RewritingFinder(prefix, {name: name for name in names}, place))
+    put_first(RewritingFinder(prefix, {name: name for name in names}, place))
 
 
 def _names(packages: Iterable[str]) -> list[str]:
@@ -86,7 +86,7 @@ class RewritingFinder:
         """
         Args:
           prefix: the module under which rewritten ones appear.
-          sources: {name below the prefix: the package that it is rewritten from}.
+          sources: {name below the prefix: the package or module that it is rewritten from}.
         """
         self.prefix = prefix
         self.sources = sources
@@ -240,7 +240,7 @@ def _bytes_of(name: str) -> bytes:
         return file.read()
 
 
-def _put_first(finder: RewritingFinder) -> None:
+def put_first(finder: RewritingFinder) -> None:
     """Puts a finder first, in the place of an older one for the same prefix."""
     sys.meta_path[:] = [
         known

@@ -41,6 +41,8 @@ class Library:
         self.extended = extended or {}
 
 
+# What authors import beside TensorFlow. It is rewritten too: `own` finds it.
+AUTHORS = "tf_substrates.authors"
 _TFP = "tensorflow_probability"
 # Keras layers. What stands beside them, in `layers.internal`, is of distributions.
 _LAYERS = (
@@ -111,7 +113,7 @@ def substrate(name: str, modules: Mapping[str, str], omit: Iterable[str] = ()) -
     }
     return Substrate(
         name,
-        modules={**modules, **replaced},
+        modules={AUTHORS: f"tf_substrates.{name}.authors", **modules, **replaced},
         omitted=frozenset(omit).union(*(library.omit for library in known)),
         as_tensorflow=frozenset().union(*(library.as_tensorflow for library in known)),
         imports={module: names for library in known for module, names in library.imports.items()},

@@ -1,4 +1,7 @@
-"""The rewriter's first customer: `tf_substrates.jax` is made of `tf_substrates.numpy`."""
+"""The rewriter's first customer: `tf_substrates.jax` is made of `tf_substrates.numpy`.
+
+Its second is `tf_substrates.authors`, a library for TensorFlow, which both have rewritten.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from tf_substrates.rewriter.hook import RewritingLoader
+from tf_substrates.rewriter import known_libraries
+from tf_substrates.rewriter.hook import RewritingFinder, RewritingLoader, put_first
 from tf_substrates.rewriter.places import Substrate
 
 SUBSTRATE = Substrate(
@@ -47,6 +51,14 @@ class OwnFinder:
         )
 
 
-def install() -> None:
-    if not any(isinstance(finder, OwnFinder) for finder in sys.meta_path):
+def install(substrate: str) -> None:
+    """Lets the modules of a substrate be imported that are made of others.
+
+    Args:
+      substrate: "numpy", which has `authors` so, or "jax", which has everything so.
+    """
+    if substrate == "jax" and not any(isinstance(finder, OwnFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, OwnFinder())
+    prefix = f"tf_substrates.{substrate}"
+    place = known_libraries.substrate(substrate, {})
+    put_first(RewritingFinder(prefix, {"authors": known_libraries.AUTHORS}, place))

@@ -1,0 +1,65 @@
+"""Helpers for authors of libraries that run on TensorFlow, on JAX and on NumPy from one source.
+
+A library imports them beside TensorFlow:
+
+    import tensorflow as tf
+    from tf_substrates import authors
+    from tf_substrates.authors import prefer_static as ps
+
+As it stands it gets TensorFlow's form of them. What the rewriter makes of it gets JAX's or NumPy's:
+this package is itself rewritten as `tf_substrates.jax.authors` and `tf_substrates.numpy.authors`.
+Importing it imports no TensorFlow; what is asked of it does.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+# The rewriter sets one of them where the library is rewritten.
+JAX_MODE = False
+NUMPY_MODE = False
+
+# By name: the module beside this one that has it; None is a module itself.
+_PLACES = {
+    "custom_gradient": "derivatives",
+    "value_and_gradient": "derivatives",
+    "convert_to_shape_tensor": "prefer_static",
+    "prefer_static": None,
+    "samplers": None,
+    "tensorshape": None,
+}
+
+__all__ = [  # noqa: F822  # imported when they are asked for
+    "JAX_MODE",
+    "NUMPY_MODE",
+    "convert_to_shape_tensor",
+    "custom_gradient",
+    "prefer_static",
+    "samplers",
+    "tensorshape",
+    "value_and_gradient",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}. It has {', '.join(__all__)}."
+        )
+    place = _PLACES[name]
+    try:
+        found = importlib.import_module(f"{__name__}.{place or name}")
+    except ModuleNotFoundError as error:
+        if error.name != "tensorflow":
+            raise
+        raise ModuleNotFoundError(
+            f"{__name__}.{name}: the library that asks for it is not rewritten, and TensorFlow is"
+            " not installed. What to do: install TensorFlow, or rewrite the library, as"
+            ' tf_substrates.install("jax", ["some_package"]).',
+            name="tensorflow",
+        ) from error
+    return found if place is None else getattr(found, name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
