@@ -1,4 +1,4 @@
-"""A library written against TensorFlow, shipped as wheels for NumPy and JAX.
+"""Libraries written against TensorFlow, shipped as wheels for NumPy and JAX.
 
 `tox -e shipped` runs this where tf_substrates is installed from its own wheel and TensorFlow is
 not: what NumPy and JAX need, pytest, and setuptools to build with.
@@ -33,10 +33,10 @@ version = "1.2.0"
 dependencies = ["jax2tf"]
 
 [tool.setuptools.packages.find]
-include = ["vanilla_pricing_{0}*"]
+include = ["vanilla_pricing_{0}*", "logistic_{0}*"]
 """
 # How many tests are in each wheel: derivatives are left out on NumPy.
-TESTS = {"numpy": 10, "jax": 11}
+TESTS = {"numpy": 15, "jax": 18}
 
 
 def python(*arguments: str, folder: pathlib.Path, path: pathlib.Path | None = None) -> str:
@@ -61,7 +61,7 @@ def rewritten(substrate: str, out: pathlib.Path) -> dict[pathlib.Path, bytes]:
 
 @pytest.fixture(scope="module", params=SUBSTRATES)
 def shipped(request, tmp_path_factory):
-    """The substrate, and the folder into which the library's wheel for it is installed."""
+    """The substrate, and the folder into which the libraries' wheel for it is installed."""
     substrate = request.param
     folder = tmp_path_factory.mktemp(substrate)
     source, wheels, target = (folder / name for name in ("source", "wheels", "installed"))
@@ -92,10 +92,10 @@ def test_what_is_tested_is_the_wheel_of_tf_substrates():
     assert pathlib.Path(tf_substrates.__file__).is_relative_to(installed)
 
 
-def test_the_tests_of_the_library_pass(shipped):
+def test_the_tests_of_the_libraries_pass(shipped):
     substrate, target = shipped
-    package = f"vanilla_pricing_{substrate}"
-    options = ["-p", "no:cacheprovider", "-q", "--import-mode=importlib", "--pyargs", package]
+    packages = [f"vanilla_pricing_{substrate}", f"logistic_{substrate}"]
+    options = ["-p", "no:cacheprovider", "-q", "--import-mode=importlib", "--pyargs", *packages]
     lines = python("-m", "pytest", *options, folder=target, path=target).splitlines()
     assert re.match(rf"{TESTS[substrate]} passed in", lines[-1]), "\n".join(lines)
 

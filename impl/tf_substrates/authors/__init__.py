@@ -29,7 +29,7 @@ _PLACES = {
     "tensorshape": None,
 }
 
-__all__ = [  # noqa: F822  # imported when they are asked for
+__all__ = [  # imported when they are asked for
     "JAX_MODE",
     "NUMPY_MODE",
     "convert_to_shape_tensor",

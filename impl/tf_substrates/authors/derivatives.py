@@ -51,7 +51,7 @@ def custom_gradient(
     >>> @authors.custom_gradient(vjp_fwd=fwd, vjp_bwd=lambda slope, dy: slope * dy, jvp_fn=jvp)
     ... def softplus(x):
     ...     return fwd(x)[0]
-    >>> authors.value_and_gradient(softplus, tf.constant(0.0))[1].numpy()
+    >>> float(authors.value_and_gradient(softplus, tf.constant(0.0))[1])
     0.5
     """
 
@@ -65,8 +65,9 @@ def custom_gradient(
             bound.apply_defaults()
             if bound.kwargs:
                 raise TypeError(
-                    f"{function.__name__}: a function of authors.custom_gradient has no keyword-only"
-                    f" arguments, and it was given {', '.join(bound.kwargs)}."
+                    f"{function.__name__}: a function of authors.custom_gradient has no"
+                    f" keyword-only arguments, and it was given {', '.join(bound.kwargs)}."
+                    " What to do: define it with positional ones, which may be given by name."
                 )
             return rules.apply(bound.args)
 
@@ -116,10 +117,14 @@ class _Rules:
                 return self._flat_gradients(self.vjp_bwd(*constants, aux, dy), packed)
 
             structures.append(result)
-            return tf.nest.flatten(result), grad
+            # Without it a forward accumulator has the tangent of what `vjp_fwd` computed.
+            return [tf.stop_gradient(leaf) for leaf in tf.nest.flatten(result)], grad
 
         structures: list = []
-        results = flat(*tf.nest.flatten(moving))
+        # In a graph TensorFlow's forward accumulators know the derivative of a function that is
+        # called, and not that of tf.custom_gradient.
+        run = flat if tf.executing_eagerly() else tf.function(flat, autograph=False)
+        results = run(*tf.nest.flatten(moving))
         return tf.nest.pack_sequence_as(structures[-1], tf.nest.flatten(results))
 
     def _flat_gradients(self, found: Any, moving: tuple) -> list:
@@ -150,7 +155,7 @@ def value_and_gradient(
     Args:
       f: a function of tensors of floats. Its result is a tensor, or a structure of them, of which
         the sum is derived unless `output_gradients` is given.
-      *args: its arguments, tensors or structures of them.
+      *args: its arguments, tensors or structures of them; a list is a structure.
       output_gradients: the gradient of the result, in its structure.
       has_aux: whether `f` gives `(result, aux)`, of which `aux` is given back as it is.
 
@@ -169,7 +174,9 @@ def value_and_gradient(
             " TensorFlow."
         )
     if not args:
-        raise TypeError("value_and_gradient: there is no argument to differentiate with respect to.")
+        raise TypeError(
+            "value_and_gradient: there is no argument to differentiate with respect to."
+        )
     tensors = tf.nest.map_structure(_as_tensor, args)
     for i, argument in enumerate(tensors):
         for leaf in tf.nest.flatten(argument):

@@ -119,8 +119,8 @@ def convert_to_shape_tensor(
     """
     if isinstance(value, tf.TensorShape) and not value.is_fully_defined():
         raise ValueError(
-            f"convert_to_shape_tensor: `value` is the shape {value}, of which not every dimension is"
-            " known. What to do: give prefer_static.shape(x), which is a tensor then."
+            f"convert_to_shape_tensor: `value` is the shape {value}, and not every dimension"
+            " of it is known. What to do: give prefer_static.shape(x), which is a tensor then."
         )
     known = _static(value)
     if known is _OPEN:

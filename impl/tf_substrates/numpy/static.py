@@ -48,7 +48,7 @@ def _giving_plain(function: Any) -> Any:
 
 
 def plain_function(name: str) -> Any:
-    """A function of TensorFlow's by its public name ("math.ceil"), with plain arrays for results."""
+    """A function of TensorFlow's by its public name ("math.ceil"). Its results are plain arrays."""
     return _giving_plain(EXPORTS[name])
 
 
