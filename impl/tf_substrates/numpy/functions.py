@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tf_substrates.functional_state import current
 from tf_substrates.numpy import dtypes, nest
 from tf_substrates.numpy.namespaces import export, op
 from tf_substrates.numpy.random import no_values
@@ -56,8 +57,8 @@ def function(
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
-        # A tape looks into it.
-        plain = is_recording() or _SETTINGS.run_functions_eagerly
+        # A tape looks into it, and so does tf_substrates.functional.
+        plain = is_recording() or _SETTINGS.run_functions_eagerly or current() is not None
         return func(*args, **kwargs) if plain else compiled(*args, **kwargs)
 
     call.python_function = func  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy as xp
 
+from tf_substrates.functional_state import Held, current
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.arrays.slicing import getitem
 from tf_substrates.numpy.errors import StatefulError
@@ -18,6 +19,8 @@ from tf_substrates.numpy.shapes import TensorShape
 from tf_substrates.numpy.tensors import OPERATORS, Reference, convert, traced, wrap
 
 JAX_MODE = False
+if JAX_MODE:
+    import jax.extend
 
 
 def _operator(name: str) -> Callable:
@@ -55,7 +58,7 @@ class VariableAggregation(enum.Enum):
 
 
 @export("Variable")
-class Variable:
+class Variable(Held):
     """A tensor that is assigned to. On JAX that is refused while JAX traces the value.
 
     >>> from tf_substrates.numpy import tf
@@ -66,7 +69,8 @@ class Variable:
 
     Raises:
       ValueError: there is no initial value, or an assigned one has another shape or dtype.
-      StatefulError: JAX traces what is assigned; return it from the function instead.
+      StatefulError: JAX traces what is assigned, and tf_substrates.functional does not call the
+        function.
     """
 
     def __init__(
@@ -89,11 +93,20 @@ class Variable:
             raise ValueError("The `initial_value` arg to `tf.Variable` must be specified.")
         if callable(initial_value):
             initial_value = initial_value()
-        self._value = _own(convert(initial_value, dtype))
+        # What it has outside of calls of tf_substrates.functional.
+        self.held = _own(convert(initial_value, dtype))
         self._name = name or "Variable"
         self._trainable = True if trainable is None else bool(trainable)
         self._constraint = constraint
-        self._shape = TensorShape(self._value.shape if shape is None else shape)
+        self._shape = TensorShape(self.held.shape if shape is None else shape)
+        frame = current()
+        if frame is not None:
+            frame.made(self)
+
+    @property
+    def _value(self) -> Any:
+        frame = current()
+        return self.held if frame is None else frame.value_of(self)
 
     @property
     def name(self) -> str:
@@ -105,7 +118,7 @@ class Variable:
 
     @property
     def dtype(self) -> dtypes.DType:
-        return dtypes.dtype_of(self._value)
+        return dtypes.dtype_of(self.held)
 
     @property
     def trainable(self) -> bool:
@@ -140,11 +153,12 @@ class Variable:
         self, value: Any, use_locking: bool = False, name: Any = None, read_value: bool = True
     ) -> Variable:
         array = convert(value, self.dtype)
-        if traced(array):
+        frame = current()
+        if frame is None and traced(array):
             raise StatefulError(
                 f"tf.Variable.assign: JAX traces the value that is assigned to {self.name}, and a"
-                " traced function has no state. Return the value from the function, and assign it"
-                " outside."
+                " traced function has no state. What to do: call it by tf_substrates.functional, or"
+                " return the value from the function and assign it outside."
             )
         if not self._shape.is_compatible_with(array.shape):
             raise ValueError(
@@ -152,7 +166,16 @@ class Variable:
                 f" shape {self._shape}, and the assigned value shape {tuple(array.shape)} are"
                 " incompatible."
             )
-        self._value = _own(array)
+        if frame is None:
+            self.held = _own(array)
+        elif JAX_MODE and frame.place != place_of_trace():
+            raise StatefulError(
+                f"tf.Variable.assign: {self.name} is assigned in a branch, a loop or a derivative"
+                " that JAX traces, and tf_substrates.functional has the state of whole calls."
+                " What to do: return the value from there, and assign it in the function itself."
+            )
+        else:
+            frame.assign(self, _own(array))
         return self
 
     def assign_add(
@@ -226,3 +249,8 @@ class Variable:
 def _own(array: Any) -> Any:
     """The array, for itself: the caller may change a NumPy array that it gave."""
     return xp.array(array)
+
+
+def place_of_trace() -> Any:
+    """Something that is equal in one trace of JAX's, and differs in a branch or loop in it."""
+    return jax.extend.core.get_opaque_trace_state(convention="flax") if JAX_MODE else None
