@@ -10,10 +10,12 @@ from harnesses.cell.names import (
     MESH_FAMILY,
     MESH_LOWERINGS,
     MODE_NAMES,
+    ON_JAX,
     ON_NUMPY,
     RAISES,
     SUBSTRATE_LOWERINGS,
     SUBSTRATE_MODES,
+    TAPE_MODES,
 )
 from harnesses.harness import CALL_TF, CONVERT, SUBSTRATES, Harness
 
@@ -41,6 +43,16 @@ def modes_of(harness: Harness, lowering: str) -> tuple[str, ...]:
         return (EAGER,)
     modes = CALL_TF_MODES if harness.direction == CALL_TF else SUBSTRATE_MODES
     return tuple(mode for mode in modes if f"not_{mode}" not in harness.tags)
+
+
+def tape_modes_of(harness: Harness, lowering: str) -> tuple[str, ...]:
+    """The modes of tapes that a program has on a substrate."""
+    tags = harness.tags
+    if lowering != ON_JAX or RAISES in tags or "not_grad" in tags:
+        return ()
+    compiled = ("tape_jit", "tape_while", "tape_map") if "not_jit" in tags else ()
+    left_out = {*compiled, *(("accumulator",) if "not_jvp" in tags else ())}
+    return tuple(mode for mode in TAPE_MODES if mode not in left_out)
 
 
 def direction_of(lowering: str) -> str:

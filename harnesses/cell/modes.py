@@ -18,6 +18,7 @@ _CONVERT, _CALL_TF, _SUBSTRATES = "convert", "call_tf", "substrates"
 PLAIN = "plain"  # what a run takes unless it asks for others
 GRADIENT, SAVED_GRADIENT, POLY, UNDER = "gradient", "gradient_saved", "poly", "under"
 STABLEHLO = "stablehlo"
+TAPES = "tapes"  # of programs: derivatives that they take themselves
 ENGINE, MESH = "engine", "mesh"
 SIDE = "side"  # of cells that have one lowering and one mode, which have the same name
 
@@ -100,6 +101,13 @@ _ALL = (
     Mode("jvp", PLAIN, _PROGRAMS, "its jvp", _SUBSTRATES, "on_jax"),
     Mode("vmap", PLAIN, _PROGRAMS, "its vmap", _SUBSTRATES, "on_jax"),
     Mode("round_trip", PLAIN, _PROGRAMS, "as a TensorFlow function", _SUBSTRATES, "on_jax"),
+    Mode("tape", TAPES, _PROGRAMS, "its gradient by its own tape", _SUBSTRATES, "on_jax"),
+    Mode("tape_jit", TAPES, _PROGRAMS, "its tape inside jax.jit", _SUBSTRATES, "on_jax"),
+    Mode("tape_while", TAPES, _PROGRAMS, "its tape in a while_loop", _SUBSTRATES, "on_jax"),
+    Mode("tape_map", TAPES, _PROGRAMS, "its tape in a map_fn", _SUBSTRATES, "on_jax"),
+    Mode("accumulator", TAPES, _PROGRAMS, "its forward accumulator", _SUBSTRATES, "on_jax"),
+    Mode("tape_jacobian", TAPES, _PROGRAMS, "the Jacobian by its tape", _SUBSTRATES, "on_jax"),
+    Mode("tape_second", TAPES, _PROGRAMS, "its tape in a tape", _SUBSTRATES, "on_jax"),
     # JAX itself, and converters that do not end in TensorFlow (`harnesses.engine.converters`).
     Mode("jax", SIDE, _JUDGE, "by JAX itself", lowering="jax"),
     Mode("jax", SIDE, _CALLS, "by JAX itself", _CALL_TF, "jax"),

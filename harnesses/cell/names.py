@@ -30,8 +30,15 @@ STABLEHLO = modes.STABLEHLO
 UNDER = modes.UNDER
 UNDER_MODES = modes.names_of(UNDER)
 TRANSFORMED_MODES = (*GRADIENT_MODES, SAVED_GRADIENT, POLY, *UNDER_MODES)
+# Derivatives that programs of substrates take themselves, by tapes; see `harnesses.engine.tapes`.
+TAPES = modes.TAPES
+TAPE_MODES = modes.names_of(TAPES, direction="substrates")
 # Modes that a name stands for, in a run.
-GROUPS: Mapping[str, tuple[str, ...]] = {GRADIENT: GRADIENT_MODES, UNDER: UNDER_MODES}
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    GRADIENT: GRADIENT_MODES,
+    UNDER: UNDER_MODES,
+    TAPES: TAPE_MODES,
+}
 # Engines that read TensorFlow graphs; see `harnesses.engine.consumers`.
 SAVEDMODEL = "savedmodel"
 CONSUMER_MODES = modes.names_of(modes.ENGINE)

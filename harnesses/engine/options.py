@@ -20,6 +20,7 @@ from harnesses.cell.names import (
     SAVEDMODEL,
     SUBSTRATE_LOWERINGS,
     SUBSTRATE_MODES,
+    TAPE_MODES,
     UNDER,
     UNDER_MODES,
 )
@@ -42,7 +43,9 @@ _TARGETS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 
 _MODES = tuple(
-    dict.fromkeys((*MODE_NAMES, *GROUPS, *ASKED_MODES, *CALL_TF_MODES, *SUBSTRATE_MODES))
+    dict.fromkeys(
+        (*MODE_NAMES, *GROUPS, *ASKED_MODES, *CALL_TF_MODES, *SUBSTRATE_MODES, *TAPE_MODES)
+    )
 )
 
 

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harnesses.cell.cells import Cell, mesh_modes_of, modes_of
+from harnesses.cell.cells import Cell, mesh_modes_of, modes_of, tape_modes_of
 from harnesses.cell.names import (
     ASKED_MODES,
     DEFAULT_LOWERINGS,
@@ -105,6 +105,7 @@ class Selection:
         for mode in modes_of(harness, lowering):
             if not self.mode or mode in asked or mode == JAX_SIDE:
                 yield mode
+        yield from (mode for mode in tape_modes_of(harness, lowering) if mode in asked)
         if lowering != JAX_SIDE and harness.direction == CONVERT:
             of_lowering = [mode for mode in ASKED_MODES if mode not in MESH_MODES]
             yield from (mode for mode in of_lowering if mode in asked)

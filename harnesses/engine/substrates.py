@@ -10,10 +10,13 @@ is the law. A lowering is a substrate; a mode is what is done with the program t
     vmap         maps it over two examples; TensorFlow is called for each
     round_trip   runs the TensorFlow function that the implementation makes of the program on JAX
 
+The modes of `harnesses.engine.tapes` take derivatives by the program's own `tf`.
+
 Where TensorFlow raises (the tag "raises"), the class of the exception is what is compared: one of
 TensorFlow's `tf.errors` has to be the class of that name in the substrate's own `tf.errors`.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -25,9 +28,10 @@ import tensorflow as tf
 from harnesses.cell.cells import Cell
 from harnesses.cell.names import EAGER, ON_NUMPY, RAISES, ROUND_TRIP
 from harnesses.cell.rows import Row
-from harnesses.engine import call_tf
+from harnesses.engine import call_tf, tapes
+from harnesses.engine.compare import Comparison, compare
 from harnesses.engine.derivatives import Function
-from harnesses.engine.judge import Judge, phase
+from harnesses.engine.judge import Inapplicable, Judge, phase
 from harnesses.engine.vjps import is_inexact
 
 # The modes in which JAX compiles the program, or what it makes of it.
@@ -44,7 +48,10 @@ class SubstrateJudge(Judge):
 
     def _reference(self, cell: Cell) -> tuple[tuple, Any]:
         # Several modes of a harness share a result; it is computed once.
-        law = cell.mode if cell.mode in ("grad", "jvp", "vmap") else "op_by_op"
+        if cell.mode in tapes.DERIVATIVES:
+            law = tapes.LAWS.get(cell.mode, cell.mode)
+        else:
+            law = cell.mode if cell.mode in ("grad", "jvp", "vmap") else "op_by_op"
         key = (cell.harness.name, cell.device, law)
         if self._last[0] != key:
             self._last = (key, _arguments_and_expected(cell, law))
@@ -57,6 +64,8 @@ class SubstrateJudge(Judge):
             with phase("run"):
                 return jax.tree.map(np.asarray, program(*map(module.constant, args)))
         with self._settings(cell):
+            if cell.mode in tapes.DERIVATIVES:
+                return self._taken(cell, program, module, args)
             if cell.mode == ROUND_TRIP:
                 with phase("lower"):
                     tensors = [self._tensorflow.constant(x) for x in args]
@@ -69,6 +78,25 @@ class SubstrateJudge(Judge):
                     program = jax.jit(transformed).lower(*args).compile()
             with phase("run"):
                 return jax.tree.map(np.asarray, program(*map(jnp.asarray, args)))
+
+    def _compare(self, cell: Cell, args: tuple, expected: Any, actual: Any) -> Comparison:
+        harness = cell.harness
+        if cell.mode == "tape_second":
+            # Rounding errors of two backward passes add up.
+            leaves = jax.tree.leaves(expected)
+            ulps = {leaf.dtype.name: 4 * int(harness.tolerance(leaf.dtype)) for leaf in leaves}
+            tags = harness.tags | {"any_zero_sign"}
+            harness = dataclasses.replace(harness, scale="array", ulps=ulps, tags=tags)
+        return compare(harness, args, expected, actual)
+
+    def _taken(self, cell: Cell, program: Function, module: Any, args: tuple) -> Any:
+        derivative = tapes.derivative_of(cell.mode, module, program, args)
+        moving = [jnp.asarray(args[i]) for i in tapes.floats_of(args)]
+        if cell.mode in tapes.COMPILED:
+            with phase("lower"):
+                derivative = jax.jit(derivative).lower(*moving).compile()
+        with phase("run"):
+            return jax.tree.map(np.asarray, derivative(*moving))
 
     def _observe_exception(self, cell: Cell) -> Row:
         module = self._adapter.substrate(cell.lowering)
@@ -114,11 +142,28 @@ def _arguments_and_expected(cell: Cell, law: str) -> tuple[tuple, Any]:
     if law == "vmap":
         args = tuple(np.stack([x, np.flip(x) if is_inexact(x) else x]) for x in args)
     program = _of(cell.harness.fun, tf)
+    if law in tapes.DERIVATIVES:
+        return args, _derivative_of_tensorflow(cell, program, law, args)
     try:
         with tf.device(f"/{cell.device.upper()}:0"):
             return args, jax.tree.map(_array, call_tf.LAWS[law](program, args))
     except Exception as error:
         return args, error
+
+
+def _derivative_of_tensorflow(cell: Cell, program: Function, law: str, args: tuple) -> Any:
+    derivative = tapes.law_of(law, tf, program, args)
+    try:
+        with tf.device(f"/{cell.device.upper()}:0"):
+            moving = [tf.constant(args[i]) for i in tapes.floats_of(args)]
+            if not moving:
+                return Inapplicable("it has no argument that TensorFlow differentiates by")
+            return jax.tree.map(_array, derivative(*moving))
+    except LookupError as error:
+        # TensorFlow has no gradient of an op, so there is no law.
+        return Inapplicable(str(error))
+    except Exception as error:
+        return error
 
 
 def _array(leaf: Any) -> np.ndarray:

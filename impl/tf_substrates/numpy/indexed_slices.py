@@ -154,7 +154,9 @@ if JAX_MODE:
 
     def _flattened(value: IndexedSlices) -> tuple:
         shape = value.dense_shape
-        known = None if shape is None else (static_shape(shape), dtypes.dtype_of(shape).name)
+        # A list of sizes stays the list that it was given as.
+        dtype = dtypes.dtype_of(shape).name if hasattr(shape, "dtype") else "int32"
+        known = None if shape is None else (static_shape(shape), dtype)
         return (value.values, value.indices), known
 
     def _unflattened(known: Any, parts: tuple) -> IndexedSlices:
