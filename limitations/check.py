@@ -23,18 +23,22 @@ from harnesses.cell.names import (
     JAX_SIDE,
     POLY,
     STABLEHLO,
+    TAPE_MODES,
     UNDER_MODES,
 )
 from harnesses.cell.outcomes import INAPPLICABLE
 from harnesses.cell.rows import VERSIONS, Row, row_of
-from harnesses.harness import CONVERT, Harness, public_names
+from harnesses.harness import CONVERT, SUBSTRATES, Harness, public_names
 from limitations.ledger import Limitation, load_uncovered
 from limitations.tolerances import Tolerances
 
 Key = tuple[str, str, str, str]
 
 # Modes in which a whole database can be run, and no run has to.
-_ON_REQUEST = {CONVERT: (*GRADIENT_MODES, POLY, STABLEHLO, *UNDER_MODES, *CONSUMER_MODES)}
+_ON_REQUEST = {
+    CONVERT: (*GRADIENT_MODES, POLY, STABLEHLO, *UNDER_MODES, *CONSUMER_MODES),
+    SUBSTRATES: TAPE_MODES,
+}
 
 # Kinds of findings that are about one cell.
 CELL_KINDS = frozenset({"undeclared", "otherwise", "conflict", "further"})

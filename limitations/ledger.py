@@ -27,6 +27,7 @@ from harnesses.cell.names import (
     SAVED_GRADIENT,
     SUBSTRATE_LOWERINGS,
     SUBSTRATE_MODES,
+    TAPE_MODES,
     TRANSFORMED_MODES,
 )
 from harnesses.cell.rows import PARAMS_SEPARATOR, PROCESSOR_FEATURES, Row
@@ -149,7 +150,8 @@ class Limitation:
         # What holds for a harness need not hold for its gradient, nor in another engine: that has
         # to be said.
         if not self.modes:
-            return mode not in (TRANSFORMED_MODES if self.side == JAX_SIDE else ASKED_MODES)
+            asked = TRANSFORMED_MODES if self.side == JAX_SIDE else ASKED_MODES
+            return mode not in (*asked, *TAPE_MODES)
         return mode in self.modes or any(mode in _TOGETHER.get(name, ()) for name in self.modes)
 
     def _matches_params(self, row: Row) -> bool:
@@ -468,7 +470,12 @@ KEYS: Mapping[str, Validator] = {
     "devices": _list_of(_one_of(DEVICES)),
     "lowerings": _list_of(_one_of((*LOWERINGS, CALL_TF, *SUBSTRATE_LOWERINGS, DIRECT))),
     "modes": _list_of(
-        _one_of((*MODE_NAMES, *GROUPS, *ASKED_MODES, *CALL_TF_MODES, *SUBSTRATE_MODES, DIRECT))
+        _one_of(
+            (
+                *(*MODE_NAMES, *GROUPS, *ASKED_MODES, *CALL_TF_MODES, *SUBSTRATE_MODES),
+                *(*TAPE_MODES, DIRECT),
+            )
+        )
     ),
     "x64": _of_type(bool, "true or false"),
     "jax": _specifier,

@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 import tensorflow
 
-from harnesses.cell.cells import Cell, direction_of, modes_of
-from harnesses.cell.names import EAGER, ROUND_TRIP, SUBSTRATE_LOWERINGS, SUBSTRATE_MODES
+from harnesses.cell.cells import Cell, direction_of, modes_of, tape_modes_of
+from harnesses.cell.names import (
+    EAGER,
+    ROUND_TRIP,
+    SUBSTRATE_LOWERINGS,
+    SUBSTRATE_MODES,
+    TAPE_MODES,
+)
 from harnesses.engine.adapter import Adapter
 from harnesses.engine.options import TargetError, add_options, selection
 from harnesses.engine.substrates import SubstrateJudge
@@ -184,3 +190,36 @@ def test_a_lowering_of_another_direction_is_refused(direction, lowering):
     options = parser.parse_args(["--direction", direction, "--lowering", lowering])
     with pytest.raises(TargetError, match=f"--lowering {lowering} is of --direction"):
         selection(options)
+
+
+@pytest.mark.parametrize("mode", TAPE_MODES)
+def test_derivatives_by_tapes(mode):
+    right = lambda tf, x: {"a": tf.exp(x), "b": [tf.sin(x), tf.constant(2)]}  # noqa: E731
+    row = seen(right, "on_jax", mode)
+    assert (row["outcome"], row["message"]) == ("pass", None)
+    # The value is right, and its derivative is twice what it should be.
+    doubled = off(lambda tf, x: 2 * tf.exp(x) - tf.stop_gradient(tf.exp(x)))
+    assert seen(doubled, "on_jax", mode)["outcome"] == "mismatch"
+    for program, args in (
+        (lambda tf, x: x > 0, (OPERAND,)),
+        (lambda tf, x: x, (Normal((3,), "int32"),)),
+    ):
+        row = seen(program, "on_jax", mode, args=args)
+        assert row["outcome"] == "inapplicable"
+        assert "TensorFlow differentiates" in row["message"]
+
+
+@pytest.mark.parametrize(
+    ("tags", "left_out"),
+    [
+        ((), set()),
+        (("not_jvp",), {"accumulator"}),
+        (("not_jit",), {"tape_jit", "tape_while", "tape_map"}),
+        (("not_grad",), set(TAPE_MODES)),
+        (("raises",), set(TAPE_MODES)),
+    ],
+)
+def test_modes_of_tapes(tags, left_out):
+    asked = harness(lambda tf, x: x, *tags)
+    assert set(tape_modes_of(asked, "on_jax")) == set(TAPE_MODES) - left_out
+    assert tape_modes_of(asked, "on_numpy") == ()

@@ -104,7 +104,8 @@ def test_numpy_alone_is_imported_for_numpy(shipped):
     substrate, target = shipped
     package = f"vanilla_pricing_{substrate}"
     program = (
-        f"import sys, {package} as lib\n"
+        f"import sys, {package} as lib, logistic_{substrate} as logistic\n"
+        "logistic.Logistic(0.0, 1.0).sample([2], seed=1)\n"
         "print('%.12f' % lib.option_price(0.2, 100.0, 1.0, 100.0, dtype='float64'))\n"
         "print(sorted({'jax', 'tensorflow'} & set(sys.modules)))"
     )

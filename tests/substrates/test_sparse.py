@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
+import tensorflow
 
 from tests.substrates.comparing import Case, assert_as_tensorflow, over, tf_of
 
@@ -185,3 +186,15 @@ def descent(alpha, delta):
 )
 def test_changes_of_variables(case, substrate):
     assert_as_tensorflow(case, substrate)
+
+
+def test_the_gradient_of_rows_whose_shape_is_a_list():
+    found = []
+    for tf in (tensorflow, tf_of("jax")):
+        values = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+        with tf.GradientTape() as tape:
+            tape.watch(values)
+            dense = tf.convert_to_tensor(tf.IndexedSlices(values, tf.constant([0, 2, 0]), [4, 2]))
+            total = tf.reduce_sum(dense**2)
+        found.append(np.asarray(tape.gradient(total, values)))
+    np.testing.assert_array_equal(*found)
