@@ -98,7 +98,9 @@ def _second(tf: Any, program: Program, args: Sequence[Any], floats: Sequence[int
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(wrt)
         first = _gradients(tf, program, args, floats)
-    return _by_zeros(tf, tape, first, wrt, [tf.constant(direction(g)) for g in first])
+    # Along another direction than the first: terms of products cancel where both are one.
+    along = [tf.constant(np.flip(direction(gradient))) for gradient in first]
+    return _by_zeros(tf, tape, first, wrt, along)
 
 
 DERIVATIVES: Mapping[str, Derivative] = {
