@@ -136,9 +136,26 @@ def test_graphs_of_loaded_functions(name: str):
         np.testing.assert_allclose(x, y, rtol=3e-6, atol=3e-6)
 
 
-@pytest.mark.parametrize("name", CONVERTED)
+def _pool(x: Any) -> Any:
+    return lax.reduce_window(x, -jnp.inf, lax.max, (2, 3), (1, 2), "SAME")
+
+
+KEY = jax.random.key(3, impl="threefry2x32")
+# JAX writes these as ops that have no derivative, or another one.
+DERIVED = {
+    **CONVERTED,
+    "qr": lambda x: tuple(jnp.linalg.qr(x @ x.T + jnp.eye(4))),
+    "full qr": lambda x: tuple(jnp.linalg.qr(jnp.sin(x * x)[:, :3], mode="complete")),
+    "wide qr": lambda x: jnp.linalg.qr(jnp.sin(x * x)[None])[1],
+    "tangent of a pool": lambda x: jax.jvp(_pool, (x,), (jnp.sin(x),)),
+    "gamma": lambda x: jax.random.gamma(KEY, jnp.abs(x) + 0.5),
+    "loggamma": lambda x: jax.vmap(jax.random.loggamma)(jax.random.split(KEY, 4), jnp.abs(x) + 0.5),
+}
+
+
+@pytest.mark.parametrize("name", DERIVED)
 def test_gradients(name: str):
-    function = CONVERTED[name]
+    function = DERIVED[name]
     loaded = _loaded(function, X)
 
     def loss(f: Any, x: Any) -> Any:
@@ -210,6 +227,30 @@ def test_derivatives_that_a_file_does_not_have_are_errors():
     loaded = _loaded(lambda x: lax.nextafter(x, x + 1), X)
     with pytest.raises(jax2tf.NotDifferentiableError, match="no derivative of 'nextafter'"):
         jax.grad(lambda x: loaded(x).sum())(X)
+
+
+def test_a_decomposition_of_an_open_batch_has_its_derivative():
+    function = lambda x: tuple(jnp.linalg.qr(x))  # noqa: E731
+    (b,) = export.symbolic_shape("b")
+    loaded = _loaded(function, jax.ShapeDtypeStruct((b, 3, 2), np.float32))
+    x = np.sin(np.arange(12, dtype=np.float32) ** 2).reshape(2, 3, 2)
+    tangents = [jax.jvp(f, (x,), (jnp.cos(x),))[1] for f in (loaded, function)]
+    _assert_same(*tangents)
+
+
+def test_factors_that_are_read_themselves_have_no_derivative():
+    function = lambda x: jnp.linalg.qr(x, mode="raw")[0]  # noqa: E731
+    for f in (_loaded(function, X), function):
+        with pytest.raises(NotImplementedError, match="geqrf"):
+            jax.jvp(f, (X,), (X,))
+
+
+def test_another_function_with_the_name_of_a_draw_is_itself():
+    def _gamma(key: Any, x: Any) -> Any:
+        return x**2 + key[0].astype(np.float32)
+
+    function = functools.partial(jax.jit(_gamma), np.array([1, 2], np.uint32))
+    _assert_same(*(jax.jvp(f, (X,), (X,)) for f in (_loaded(function, X), function)))
 
 
 def test_64_bits_need_them():

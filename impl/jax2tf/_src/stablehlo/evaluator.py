@@ -7,7 +7,7 @@ tuple, or `TOKEN`.
 from __future__ import annotations
 
 import dataclasses
-import re
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import jax
@@ -16,6 +16,7 @@ import numpy as np
 from jax2tf._src.stablehlo import quantized, registry
 from jax2tf._src.stablehlo.broadcasts import used_in, without_broadcasts
 from jax2tf._src.stablehlo.errors import refused
+from jax2tf._src.stablehlo.jax_functions import FunctionsOfJax
 from jax2tf._src.stablehlo.known import Sizes, as_sizes, fold, fold_call, is_known
 from jax2tf._src.stablehlo.program import (
     Op,
@@ -25,6 +26,7 @@ from jax2tf._src.stablehlo.program import (
     TokenType,
     needed,
     ops_of,
+    readers_of,
     regions_of,
 )
 from jax2tf._src.util.lru import Lru
@@ -34,23 +36,6 @@ from jax2tf._src.util.typing import PyTree
 
 TOKEN = object()
 _FUNCTIONS_KEPT = 512
-# Functions of JAX whose derivatives are not those of their ops, by the name that JAX writes.
-_WRITTEN_AS_FUNCTIONS = {
-    "i0": jax.numpy.i0,
-    "lgamma_impl": jax.lax.lgamma,
-    "relu": jax.nn.relu,
-    "relu6": jax.nn.relu6,
-    "sinc": jax.numpy.sinc,
-}
-# What those of open sizes are made of; all else computes shapes.
-_ELEMENTWISE = frozenset(
-    f"stablehlo.{name}"
-    for name in ("broadcast_in_dim", "constant", "dynamic_broadcast_in_dim", "maximum", "minimum")
-)
-_OPEN_SIZE_TRIED = 3
-# JAX adds it to the name of a second function.
-_NUMBERED = re.compile(r"_\d+$")
-_SAMPLES = (0.25, 3.5, -1.5, 40.0, -0.3, 1e-3, 0.0, float("inf"), float("nan"))
 
 
 @jax.tree_util.register_dataclass
@@ -120,15 +105,6 @@ def _slices_of_one(region: Region) -> Iterator[tuple[Op, ...]]:
             if op.name in ("stablehlo.slice", "stablehlo.real_dynamic_slice"):
                 by_value.setdefault(op.operands[0], []).append(op)
         yield from map(tuple, by_value.values())
-
-
-def _makes_integers(op: Op) -> bool:
-    return all(isinstance(t, TensorType) and t.dtype.kind in "iu" for t in op.types)
-
-
-def _tried(sizes: Sizes) -> np.ndarray:
-    """A number for each open size."""
-    return np.full(sizes.shape, _OPEN_SIZE_TRIED, sizes.dtype)
 
 
 def _computes_shapes(op: Op) -> bool:
@@ -236,6 +212,7 @@ class Evaluator:
       program: the program.
       outside: the functions that its custom calls of TensorFlow name by index.
       slices: the slices of one value in a region, by the result of each.
+      used: the values that an op reads, or a region returns.
     """
 
     def __init__(
@@ -250,11 +227,16 @@ class Evaluator:
             for op in slices
         }
         self._computes_shapes = _functions_that_compute_shapes(program)
-        self._used = {
+        self.used = {
             number for function in program.functions.values() for number in used_in(function.body)
         }
         self._compiled: Lru[Callable[..., list[Value]]] = Lru(_FUNCTIONS_KEPT)
-        self._of_jax: Lru[bool] = Lru(_FUNCTIONS_KEPT)
+        self._of_jax = FunctionsOfJax(program, self.main)
+
+    @functools.cached_property
+    def readers(self) -> Mapping[int, list[Op | None]]:
+        """The ops that read each value; None stands for a region that returns it."""
+        return readers_of(self.program)
 
     def main(self, name: str, operands: Sequence[Value]) -> list[Value]:
         """The results of a function, evaluated here."""
@@ -269,8 +251,8 @@ class Evaluator:
             folded = fold_call(function, operands)
             # What the function computes stays known.
             return self.main(name, operands) if folded is None else [folded]
-        if (of_jax := self._function_of_jax(name, operands)) is not None:
-            return [of_jax(operands[-1])]
+        if (of_jax := self._of_jax.find(name, operands)) is not None:
+            return [of_jax(operands)]
         static = tuple(
             self._frozen(name, place, x)
             for place, x in zip(function.body.arguments, operands, strict=True)
@@ -280,56 +262,9 @@ class Evaluator:
         results = iter(compiled(*arrays))
         return [TOKEN if isinstance(t, TokenType) else next(results) for t in function.types]
 
-    def _function_of_jax(self, name: str, operands: Sequence[Value]) -> Callable[..., Value] | None:
-        """The function of jax.lax that JAX wrote as this function: it has a derivative, and the
-        operations on bits that stand for it have none. Its name and its values tell.
-        """
-        candidate = _WRITTEN_AS_FUNCTIONS.get(_NUMBERED.sub("", name))
-        x = operands[-1]
-        tried = None if candidate is None else self._with_sizes(name, operands)
-        if candidate is None or tried is None:
-            return None
-        *others, shape = tried
-        key = (name, shape, str(x.dtype))
-        agrees = self._of_jax.value(
-            key, lambda: self._agrees(name, others, candidate, shape, x.dtype)
-        )
-        return candidate if agrees else None
-
-    def _with_sizes(self, name: str, operands: Sequence[Value]) -> list[Value] | None:
-        """The operands with numbers in place of open sizes, and the shape of the last operand.
-
-        None where a function that is not elementwise may need others of them.
-        """
-        *others, x = operands
-        shape = tuple(size if isinstance(size, int) else _OPEN_SIZE_TRIED for size in x.shape)
-        if shape == x.shape:
-            return [*others, shape]
-        body = self.program.functions[name].body
-        if not all(op.name in _ELEMENTWISE or _makes_integers(op) for op in body.ops):
-            return None
-        numbers = [_tried(y) if isinstance(y, Sizes) else y for y in others]
-        return [*numbers, shape]
-
-    def _agrees(
-        self,
-        name: str,
-        others: Sequence[Value],
-        candidate: Callable[..., Value],
-        shape: tuple[int, ...],
-        dtype: np.dtype,
-    ) -> bool:
-        """Whether a function gives the bits of a function of JAX, on arrays of some numbers."""
-        size = max(int(np.prod(shape)), 1)
-        samples = np.resize(np.array(_SAMPLES), (-(-len(_SAMPLES) // size), *shape)).astype(dtype)
-        with jax.ensure_compile_time_eval():
-            found = jax.jit(lambda x: self.main(name, [*others, x])[0])
-            expected = jax.jit(candidate)
-            return all(np.array_equal(found(x), expected(x), equal_nan=True) for x in samples)
-
     def _frozen(self, name: str, argument: int, operand: Value) -> _Frozen | None:
         """The key of an operand for which a function is traced; None for an array."""
-        if argument not in self._used:
+        if argument not in self.used:
             return _Frozen(None, ())
         if not isinstance(operand, (jax.Array, np.ndarray, Words)):
             return _frozen(operand)

@@ -180,6 +180,19 @@ def ops_of(region: Region) -> Iterator[Op]:
             yield from ops_of(inner)
 
 
+def readers_of(program: Program) -> Mapping[int, list[Op | None]]:
+    """The ops that read each value, in regions too; None stands for a region that returns it."""
+    readers: dict[int, list[Op | None]] = {}
+    for function in program.functions.values():
+        for region in regions_of(function.body):
+            for number in region.results:
+                readers.setdefault(number, []).append(None)
+            for op in region.ops:
+                for number in dict.fromkeys(op.operands):
+                    readers.setdefault(number, []).append(op)
+    return readers
+
+
 # Ops that have effects, or call what may have some.
 _MAY_HAVE_EFFECTS = ("func.call", "stablehlo.call", "stablehlo.custom_call", "stablehlo.composite")
 

@@ -9,6 +9,7 @@ from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import Step
 from jax2tf._src.stablehlo.registry import Rule, reads, reads_custom_call
+from jax2tf._src.stablehlo.rules.decompositions import is_qr
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import HloValue as Array
 from jax2tf._src.util.typing import PyTree
@@ -85,7 +86,7 @@ def _getrf(step: Step, x: Array) -> list[Array]:
 
 @_lapack(*_each("geqrf"))
 def _geqrf(step: Step, x: Array) -> list[Array]:
-    return list(_geqrf_p.bind(x))
+    return [None, None] if is_qr(step, x) else list(_geqrf_p.bind(x))
 
 
 @_lapack(*_each("geqp3"))

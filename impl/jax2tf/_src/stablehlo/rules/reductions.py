@@ -20,7 +20,9 @@ from jax2tf._src.util.typing import Dim as Size
 from jax2tf._src.util.typing import HloValue as Array
 from jax2tf._src.util.typing import PyTree
 
-(_select_and_scatter_p,) = named("select_and_scatter")
+_select_and_gather_add_p, _select_and_scatter_p = named(
+    "select_and_gather_add", "select_and_scatter"
+)
 
 _OPERATORS: Mapping[str, Callable[[Array, Array], Array]] = {
     "add": lax.add,
@@ -215,8 +217,10 @@ def _over_windows(
         found = None
         if count == 1:
             found = _cumulative_logsumexp(step, region, function, operands, window)
+        if count == 2:
+            found = _gathered(step, region, operands, window)
         if found is not None:
-            return [found]
+            return [found] if count == 1 else [None, found]
         computation = _computation(function)
         return list(lax.reduce_window(tuple(arrays), tuple(initials), computation, *window))
     if window.is_dense and _is_identity(kind, initials[0]):
@@ -300,6 +304,48 @@ def _cumulative_logsumexp(
 
 _NUMBERS = (0.25, -1.5, 80.0, -0.0, float("inf"), -float("inf"), float("nan"))
 _ANGLES = (0.5 + 3j, -1.5 - 2j, 1 + 2.5j, 80j, -0.0, complex(-float("inf"), 0.0))
+
+
+def _gathered(
+    step: Step, region: Region, operands: Sequence[Array], window: _Window
+) -> Array | None:
+    """The second operand at the largest (smallest) element of the first one in each window: the
+    tangent of lax.reduce_window, which JAX writes as a reduction of pairs.
+    """
+    x, tangents, initial, zero = operands
+    direction = _choice(region)
+    if direction not in _CHOICES or step.op.results[0] in step.evaluator.used:
+        return None
+    if not _is_identity(_CHOICES[direction][0], initial) or not _is_identity("add", zero):
+        return None
+    return _select_and_gather_add_p.bind(
+        tangents,
+        x,
+        select_prim=_CHOICES[direction][1],
+        window_dimensions=tuple(window.dimensions),
+        window_strides=tuple(window.strides),
+        padding=tuple(map(tuple, window.padding)),
+        base_dilation=tuple(window.base_dilations),
+        window_dilation=tuple(window.dilations),
+    )
+
+
+_CHOICES = {"GE": ("maximum", lax.ge_p), "LE": ("minimum", lax.le_p)}
+
+
+def _choice(region: Region) -> str:
+    """The comparison by which a region chooses one of two pairs; "" for another region."""
+    if [op.name for op in region.ops] != ["stablehlo.compare", *["stablehlo.select"] * 2]:
+        return ""
+    compare, first, second = region.ops
+    x, t, y, u = region.arguments
+    is_choice = (
+        compare.operands == (x, y)
+        and first.operands == (*compare.results, x, y)
+        and second.operands == (*compare.results, t, u)
+        and region.results == (*first.results, *second.results)
+    )
+    return compare.attributes["comparison_direction"] if is_choice else ""
 
 
 @reads("stablehlo.select_and_scatter")
