@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
 from typing import Any
 
 import jax
@@ -62,6 +63,19 @@ def test_gradients_by_the_parameters(folder: pathlib.Path):
     want = jax.grad(lambda p: _model(p, X * 2)["y"].sum())(params)
     for name, value in want.items():
         np.testing.assert_allclose(got[f"params.{name}"], value, rtol=1e-5)
+
+
+@pytest.mark.parametrize("place", ["saved_model.pb", "variables/variables.data-00000-of-00001"])
+def test_a_folder_that_was_cut_is_copied_again(
+    folder: pathlib.Path, tmp_path: pathlib.Path, place: str
+):
+    copy = pathlib.Path(shutil.copytree(folder, tmp_path / "model"))
+    whole = (copy / place).read_bytes()
+    (copy / place).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(jax2tf.LoadError, match="What to do: copy the whole folder again"):
+        jax2tf.load(copy)
+    shutil.copytree(folder, copy, dirs_exist_ok=True)
+    assert list(jax2tf.load(copy)) == ["predict"]
 
 
 @pytest.mark.parametrize("suffix", ["onnx", "tflite"])
@@ -177,3 +191,17 @@ def test_signatures_of_strings_are_refused(tmp_path: pathlib.Path):
     tf.saved_model.save(module, str(tmp_path), signatures={"f": module.f})
     with pytest.raises(jax2tf.LoadError, match="of type string"):
         jax2tf.load(tmp_path)
+
+
+def test_a_module_of_another_dialect_is_written_as_stablehlo_by_its_tool():
+    """TensorFlow writes its own dialect, and StableHLO of a function that XLA compiles."""
+
+    @tf.function(input_signature=[tf.TensorSpec([5, 3])], jit_compile=True)
+    def function(x: tf.Tensor) -> tf.Tensor:
+        return tf.tanh(x)
+
+    concrete = function.get_concrete_function()
+    with pytest.raises(jax2tf.LoadError, match="the op tf.Tanh: .*write the module as StableHLO"):
+        jax2tf.load(tf.mlir.experimental.convert_function(concrete).encode())
+    text = function.experimental_get_compiler_ir(X)(stage="stablehlo")
+    np.testing.assert_allclose(jax2tf.load(text.encode())(X), np.tanh(X), rtol=1e-6)

@@ -32,7 +32,8 @@ def functions_of(path: pathlib.Path) -> dict[str, LoadedFunction | LoadError]:
     """
     try:
         loaded = tf.saved_model.load(str(path))
-    except (OSError, ValueError, tf.errors.OpError) as error:
+    # TensorFlow raises an IndexError for variables that end early.
+    except (OSError, ValueError, IndexError, tf.errors.OpError) as error:
         raise LoadError(
             f"jax2tf.load: TensorFlow cannot load the SavedModel {path}: {str(error).rstrip('.')}. "
             "What to do: copy the whole folder again, with its variables/, or save it again."
