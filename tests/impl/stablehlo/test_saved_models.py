@@ -201,7 +201,7 @@ def test_a_module_of_another_dialect_is_written_as_stablehlo_by_its_tool():
         return tf.tanh(x)
 
     concrete = function.get_concrete_function()
-    with pytest.raises(jax2tf.LoadError, match="the op tf.Tanh: .*write the module as StableHLO"):
+    with pytest.raises(jax2tf.LoadError, match=r"the op tf.Tanh: .*write the module as StableHLO"):
         jax2tf.load(tf.mlir.experimental.convert_function(concrete).encode())
     text = function.experimental_get_compiler_ir(X)(stage="stablehlo")
     np.testing.assert_allclose(jax2tf.load(text.encode())(X), np.tanh(X), rtol=1e-6)
