@@ -216,13 +216,24 @@ def test_state(case, substrate):
     assert_as_tensorflow(case, substrate)
 
 
-def test_assigning_under_jit_is_refused():
+@pytest.mark.parametrize(
+    "assign",
+    [
+        lambda tf, v, x: v.assign(x),
+        lambda tf, v, x: v.assign(2.0),
+        lambda tf, v, x: tf.cond(x > 1, lambda: v.assign(2.0), lambda: v.assign(3.0)),
+        lambda tf, v, x: tf.switch_case(
+            tf.cast(x, tf.int32), [lambda: v.assign(2.0), lambda: v.assign(3.0)]
+        ),
+        lambda tf, v, x: tf.while_loop(lambda y: y < 5, lambda y: [y + v.assign(2.0)], [x]),
+    ],
+    ids=["a value", "a constant", "in a branch", "in a case", "in a loop"],
+)
+def test_assigning_under_jit_is_refused(assign):
     tf = tf_of("jax")
     v = tf.Variable(1.0)
-    with pytest.raises(
-        RuntimeError, match=r"assign: JAX traces the value that is assigned to Variab"
-    ):
-        jax.jit(v.assign)(2.0)
+    with pytest.raises(RuntimeError, match=r"Variable:0 is assigned in what JAX traces"):
+        jax.jit(lambda x: [assign(tf, v, x), v + 0.0][1])(2.0)
     assert v.numpy() == 1.0
 
 

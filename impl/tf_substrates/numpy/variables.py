@@ -154,10 +154,13 @@ class Variable(Held):
     ) -> Variable:
         array = convert(value, self.dtype)
         frame = current()
-        if frame is None and traced(array):
+        own = _own(array)
+        # In what JAX compiles, a copy of a constant is traced too: it would be assigned when JAX
+        # traces, in each branch, and not when the function runs.
+        if frame is None and traced(own):
             raise StatefulError(
-                f"tf.Variable.assign: JAX traces the value that is assigned to {self.name}, and a"
-                " traced function has no state. What to do: call it by tf_substrates.functional, or"
+                f"tf.Variable.assign: {self.name} is assigned in what JAX traces, and a traced"
+                " function has no state. What to do: call it by tf_substrates.functional, or"
                 " return the value from the function and assign it outside."
             )
         if not self._shape.is_compatible_with(array.shape):
@@ -167,7 +170,7 @@ class Variable(Held):
                 " incompatible."
             )
         if frame is None:
-            self.held = _own(array)
+            self.held = own
         elif JAX_MODE and frame.place != place_of_trace():
             raise StatefulError(
                 f"tf.Variable.assign: {self.name} is assigned in a branch, a loop or a derivative"
@@ -175,7 +178,7 @@ class Variable(Held):
                 " What to do: return the value from there, and assign it in the function itself."
             )
         else:
-            frame.assign(self, _own(array))
+            frame.assign(self, own)
         return self
 
     def assign_add(
