@@ -41,7 +41,7 @@ def _found(error: VerificationError, job: Job, chosen: Format, trials: Sequence[
     of_signature = [t for t in trials if t.signature.name == error.signature]
     with tempfile.TemporaryDirectory() as folder:
         maker = Files(chosen, job.options, Path(folder))
-        sides = [
+        sides = (
             File(
                 maker,
                 job.target,
@@ -51,5 +51,5 @@ def _found(error: VerificationError, job: Job, chosen: Format, trials: Sequence[
                 (job.target, job),
             )
             for t in of_signature
-        ]
+        )
         return searching.in_file("the file", sides)

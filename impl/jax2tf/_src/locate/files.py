@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
+import gc
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import jax
@@ -46,7 +48,8 @@ class Files:
         folder = self.folder / str(next(self._numbers))
         (folder / "written").mkdir(parents=True)
         job = self.job(signature, params, folder, folder / "written" / f"m{self.format.suffix}")
-        self.format.engine.write(job)
+        with _without_what_stands():
+            self.format.engine.write(job)
         return job.target, job
 
     def job(self, signature: Signature, params: PyTree, folder: Path, target: Path) -> Job:
@@ -75,6 +78,27 @@ class Files:
         path, job = self.write(cut, list(program.leaves[: program.n_params]))
         outputs = joined(self.run(path, job, feeds_of(cut, real_arrays(program.inputs))))
         return {v: outputs[name] for name, v in names.items() if name in outputs}
+
+
+# Python 3.12 starts with 375 frozen objects of its own.
+_OF_PYTHON = 1000
+
+
+@contextlib.contextmanager
+def _without_what_stands() -> Iterator[None]:
+    """Garbage is collected only among objects that are made within.
+
+    TensorFlow collects at each SavedModel, and would look at all that is imported. What somebody
+    else has frozen stays so.
+    """
+    if gc.get_freeze_count() > _OF_PYTHON:
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def feeds_of(signature: Signature, arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:

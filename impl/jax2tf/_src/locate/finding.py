@@ -10,7 +10,7 @@ from jax.extend import core as jex_core
 
 from jax2tf._src.export.tolerances import Precision, deviation
 from jax2tf._src.locate import exactness
-from jax2tf._src.locate.program import Program, Values, as_numpy, operands_of, results_of
+from jax2tf._src.locate.program import Program, Values, as_numpy, operands_of
 from jax2tf._src.util.typing import Array
 
 # So many suspects are tried as the cause of what the outputs show.
@@ -87,7 +87,7 @@ def compare(program: Program, other: Values) -> Comparison:
     suspects: list[Suspect] = []
     for index, eqn in enumerate(program.equations):
         operands = operands_of(eqn, state)
-        results = results_of(eqn, operands)
+        results = program.results_of(index, operands)
         state.update(zip(eqn.outvars, results, strict=True))
         read = [v for v in eqn.outvars if v in other]
         if not read:

@@ -101,10 +101,10 @@ def locate(
         maker = files.Files(chosen, options, Path(folder))
         return searching.in_file(
             str(path),
-            [
+            (
                 File(maker, path, program_of(signature, params, arrays), signature, params)
                 for arrays in samples
-            ],
+            ),
         )
 
 

@@ -67,6 +67,23 @@ class Program:
             values.update(zip(eqn.outvars, results_of(eqn, operands_of(eqn, values)), strict=True))
         return values
 
+    def results_of(self, index: int, operands: Sequence[Array]) -> Sequence[Array]:
+        """The results of an equation, in JAX.
+
+        The last ones of each equation are kept: two files of one program give the same values up to
+        the equation at which one of them goes wrong.
+        """
+        known = self._last.get(index)
+        if known is not None and all(map(_is_same, known[0], operands)):
+            return known[1]
+        results = results_of(self.equations[index], operands)
+        self._last[index] = list(operands), results
+        return results
+
+    @functools.cached_property
+    def _last(self) -> dict[int, tuple[list[Array], Sequence[Array]]]:
+        return {}
+
     def outputs(self, values: Mapping[jex_core.Var, Array]) -> dict[str, np.ndarray]:
         """The outputs by name."""
         read = (read_atom(atom, values) for atom in self.closed.jaxpr.outvars)
@@ -173,6 +190,15 @@ def is_array(atom: Atom) -> bool:
     """Whether an atom is an array of numbers: not a token, nor an array of keys."""
     dtype = getattr(atom.aval, "dtype", None)
     return dtype is not None and not dtypes.is_key(dtype)
+
+
+def _is_same(x: Array, y: Array) -> bool:
+    """Whether two operands are the same bits."""
+    if x is y:
+        return True
+    if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
+        return False
+    return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
 
 
 def is_key(value: PyTree) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from jax.extend import core as jex_core
@@ -25,15 +25,15 @@ from jax2tf._src.locate.sides import File
 from jax2tf._src.util.typing import PyTree
 
 
-def in_graph(mode: str, sides: Sequence[Graph]) -> Located:
+def in_graph(mode: str, sides: Iterable[Graph]) -> Located:
     """The answer on a graph of TensorFlow, for the first inputs on which it differs."""
-    outputs = [side.outputs() for side in sides]
-    chosen = _first_wrong([side.program for side in sides], outputs, Precision.FULL)
-    side = sides[chosen]
+    tried = [(side, side.outputs()) for side in sides]
+    wrong = (each for each in tried if not _agrees(each[0].program, each[1], Precision.FULL))
+    side, outputs = next(wrong, tried[0])
     values = side.values()
     found = finding.compare(side.program, values)
-    answer = _Answer(mode, mode, side.program, outputs[chosen], values, found, Precision.FULL)
-    suspect = finding.culprit(side.program, found, outputs[chosen])
+    answer = _Answer(mode, mode, side.program, outputs, values, found, Precision.FULL)
+    suspect = finding.culprit(side.program, found, outputs)
     if suspect is None:
         return answer.nothing()
     case = Case.of(side.program.equations, suspect)
@@ -42,13 +42,14 @@ def in_graph(mode: str, sides: Sequence[Graph]) -> Located:
     return answer.of(suspect, parties.of_graph(inner, mode, side.options), within)
 
 
-def in_file(name: str, sides: Sequence[File]) -> Located:
-    """The answer on a file, for the first inputs on which it differs."""
-    maker = sides[0].files
+def in_file(name: str, sides: Iterable[File]) -> Located:
+    """The answer on a file, for the first inputs on which it differs.
+
+    Inputs behind these are neither made nor run.
+    """
+    side, of_file = _first_wrong_side(name, sides)
+    maker = side.files
     precision = maker.format.engine.precision(maker.options)
-    outputs = [_run(name, side) for side in sides]
-    chosen = _first_wrong([side.program for side in sides], outputs, precision)
-    side, of_file = sides[chosen], outputs[chosen]
     is_changed = side.is_changed(of_file)
     if bits.are_fewer(maker.options):
         return _with_fewer_bits(name, side, of_file, precision, is_changed)
@@ -96,6 +97,18 @@ def _with_fewer_bits(
     return answer.of_bits()
 
 
+def _first_wrong_side(name: str, sides: Iterable[File]) -> tuple[File, Outputs]:
+    """The first inputs with a wrong output; the first of all if there are none."""
+    found = []
+    for side in sides:
+        outputs = _run(name, side)
+        precision = side.files.format.engine.precision(side.files.options)
+        if not _agrees(side.program, outputs, precision):
+            return side, outputs
+        found.append((side, outputs))
+    return found[0]
+
+
 def _run(name: str, side: File) -> Outputs:
     try:
         return side.outputs()
@@ -110,16 +123,6 @@ def _run(name: str, side: File) -> Outputs:
             f"jax2tf.locate: {name!r} does not run: {type(error).__name__}: {error}. What to do: "
             "export it again, and give the inputs that it was exported for"
         ) from error
-
-
-def _first_wrong(
-    programs: Sequence[Program], outputs: Sequence[Outputs], precision: Precision
-) -> int:
-    """The number of the first inputs with a wrong output; 0 if there are none."""
-    for i, (program, of_inputs) in enumerate(zip(programs, outputs, strict=True)):
-        if not _agrees(program, of_inputs, precision):
-            return i
-    return 0
 
 
 def _agrees(program: Program, outputs: Outputs, precision: Precision) -> bool:
