@@ -62,6 +62,27 @@ def test_each_kind(name, tmp_path):
     assert sorted(restored.parameters) == ["dense/b", "dense/w", "scale"]
 
 
+def _of_a_layer(params, x):
+    return x @ params["layers"]["0"]["up"]
+
+
+def test_names_with_dots_are_not_nested(tmp_path):
+    with_dots, with_slashes = tmp_path / "dots.npz", tmp_path / "slashes.npz"
+    np.savez(with_dots, **{"layers.0.up": W})
+    np.savez(with_slashes, **{"layers/0/up": W})
+    spec = f"b, {W.shape[0]}"
+    for call in (
+        lambda path: jax2tf.locate(_of_a_layer, path, spec, "eager"),
+        lambda path: jax2tf.export(_of_a_layer, path, spec, tmp_path / "model", progress=False),
+    ):
+        with pytest.raises(KeyError, match="layers") as error:
+            call(with_dots)
+        note = next(note for note in error.value.__notes__ if note.startswith("jax2tf: params"))
+        assert "'layers.0.up' of the file" in note
+        assert "save it as 'layers/0/up', which is params['layers']['0']['up']" in note
+        call(with_slashes)
+
+
 def test_dtypes_that_numpy_lacks(tmp_path):
     params = {"w": jnp.asarray(W, jnp.bfloat16)}
     safetensors.flax.save_file(params, tmp_path / "w.safetensors")

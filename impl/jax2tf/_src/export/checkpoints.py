@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import jax
@@ -38,6 +39,31 @@ def load(path: str | bytes | os.PathLike[str]) -> object:
             "library, and pass the pytree"
         )
     return _nested(_FILES[place.suffix](place), place)
+
+
+@contextlib.contextmanager
+def explaining_names(source: object, params: PyTree) -> Iterator[None]:
+    """Adds a note to an error of the user's function that may come of names with dots.
+
+    Args:
+      source: the path of the checkpoint; anything else for parameters of the user's own making.
+      params: what was read.
+    """
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        is_path = isinstance(source, str | bytes | os.PathLike)
+        names = params if is_path and isinstance(params, dict) else ()
+        dotted = next((name for name in names if "." in str(name)), None)
+        if dotted is not None and not str(error).startswith("jax2tf"):
+            error.add_note(
+                f"jax2tf: params: the array {dotted!r} of the file {os.fsdecode(source)} is the "
+                f"entry params[{dotted!r}]: a slash in a name nests, a dot does not. What to do: "
+                f"save it as {dotted.replace('.', '/')!r}, which is "
+                f"params{''.join(f'[{part!r}]' for part in dotted.split('.'))}, or read the file "
+                "and pass the pytree that the function takes"
+            )
+        raise
 
 
 def existing(path: str | bytes | os.PathLike[str], argument: str, example: str) -> Path:

@@ -185,7 +185,10 @@ def export(
         options = {**options, "representative_data": data}
     is_random = verify is True and "representative_data" not in options
     shapes = {s.name: random_shapes(s) for s in signatures} if is_random else {}
-    with step(f"running JAX{cost(signatures, shapes)}"):
+    with (
+        step(f"running JAX{cost(signatures, shapes)}"),
+        checkpoints.explaining_names(source, params),
+    ):
         trials = _trials(signatures, params, verify, options, shapes)
     if "representative_data" in options:
         calibration.refuse_results_without_ranges(trials)

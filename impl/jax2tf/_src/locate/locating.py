@@ -80,6 +80,7 @@ def locate(
       jax2tf.MissingPackageError: the engine is not installed.
       jax2tf.ExportError: the file cannot be read, or does not run.
     """
+    source = params
     with checks.named():
         if isinstance(params, str | bytes | os.PathLike):
             params = checkpoints.load(params)
@@ -87,7 +88,8 @@ def locate(
         options = {**options, **_representative(signature, options)}
         samples = _samples(signature, inputs, options)
         if isinstance(path_or_target, str) and path_or_target in (*graphs.MODES, *TARGETS):
-            return _in_graph(signature, params, samples, path_or_target, options)
+            with checkpoints.explaining_names(source, params):
+                return _in_graph(signature, params, samples, path_or_target, options)
         path = checks.existing(path_or_target)
         chosen = formats.format_of(path, format)
         formats.check_options(chosen, options)
@@ -97,7 +99,7 @@ def locate(
         # Gradients change no result, and take most of the time.
         options = {"with_gradient": False, **options}
     signature = dataclasses.replace(signature, one_namespace=chosen.one_namespace)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, checkpoints.explaining_names(source, params):
         maker = files.Files(chosen, options, Path(folder))
         return searching.in_file(
             str(path),
