@@ -33,8 +33,10 @@ def prepare(devices: Sequence[str], *, on_mesh: bool = False, compiled: str | No
         _compute_in_float32()
     if compiled is not None:
         compile_cache.use(Path(compiled))
-    # Programs of meshes want several devices; a CPU has as many as it is asked for.
-    jax.config.update("jax_num_cpu_devices", CPU_DEVICES)
+    # Programs of meshes want several devices; a CPU has as many as it is asked for. JAX refuses the
+    # setting once it has run, even if it stays the same.
+    if jax.config.jax_num_cpu_devices != CPU_DEVICES:
+        jax.config.update("jax_num_cpu_devices", CPU_DEVICES)
     if on_mesh:
         # Imported here and not above: other runs import TensorFlow with their first cell.
         from harnesses.engine import modes

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
+import io
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +16,7 @@ from jax.extend.core import primitives
 
 from harnesses import __main__ as command
 from harnesses.engine.converters import Converter
-from harnesses.engine.shrinking import cells, programs, searching
+from harnesses.engine.shrinking import cells, guarded, programs, searching
 from tests.impl.fuzzing import campaign, engine_programs
 
 IMPL = f"{__name__}:Planted"
@@ -111,6 +115,46 @@ def test_the_search_ends_in_time_and_tells_what_it_has():
     assert len(found.program.equations) > 1
 
 
+_WATCHED = """
+import os, sys, time
+from pathlib import Path
+from harnesses.engine.shrinking import guarded
+asked = []
+def judge(fun, args):
+    asked.append(fun)
+    if fun == 1:
+        time.sleep(60)
+    if fun == 3:
+        os._exit(1)
+    return None if fun == 2 else ("run", "Error")
+judge = guarded.asking(judge, Path(sys.argv[-1]))
+print([judge(fun, []) for fun in range(5)], asked)
+"""
+
+
+def test_a_program_that_hangs_or_dies_is_passed_over(monkeypatch, capfd):
+    monkeypatch.setattr(guarded, "_command", lambda options: [sys.executable, "-c", _WATCHED])
+    out = io.StringIO()
+    assert guarded.run(argparse.Namespace(seconds=60.0, limit=1.0), out) == 0
+    right = [("run", "Error"), "stopped", None, "stopped", ("run", "Error")]
+    # The last process asks only for what none has answered.
+    assert out.getvalue() == f"{right} [4]\n"
+    said = capfd.readouterr().err
+    assert "took more than 1 s; the search goes on" in said
+    assert "ended its process; the search goes on" in said
+
+
+def test_the_first_program_runs_once():
+    asked = []
+
+    def judge(fun, args):
+        asked.append(fun)
+        return "mismatch"
+
+    searching.shrink(jnp.sin, (X,), judge, seconds=0)
+    assert len(asked) == 1
+
+
 def test_a_fault_of_another_kind_is_not_taken():
     def both(x):
         return jnp.sin(jnp.sort(x)) + jnp.sin(x)
@@ -140,7 +184,7 @@ def test_plainer_dtypes_and_loops_have_text(capsys):
 
 def test_the_command_writes_the_program(tmp_path, capsys):
     path = tmp_path / "smallest.py"
-    arguments = ["shrink", f"{__name__}:sines", "--input", "4,6", "--impl", IMPL]
+    arguments = ["shrink", f"{__name__}:sines", "--input", "4,6", "--impl", IMPL, "--limit", "0"]
     assert command.main([*arguments, "--into", str(path)]) == 0
     captured = capsys.readouterr()
     assert captured.out.strip() == path.read_text().strip()
@@ -161,7 +205,7 @@ def test_the_command_writes_the_program(tmp_path, capsys):
     ],
 )
 def test_what_cannot_be_made_smaller_is_refused(arguments, said, capsys):
-    assert command.main(["shrink", *arguments]) == 2
+    assert command.main(["shrink", *arguments, "--limit", "0"]) == 2
     assert said in " ".join(capsys.readouterr().out.split())
 
 

@@ -7,6 +7,7 @@ import importlib
 import itertools
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -19,7 +20,7 @@ from harnesses.cell.rows import Row
 from harnesses.engine import devices
 from harnesses.engine.converters import converter, is_converter
 from harnesses.engine.judge import Judge
-from harnesses.engine.shrinking import searching, text
+from harnesses.engine.shrinking import guarded, searching, text
 from harnesses.engine.shrinking.searching import Shrunk
 from harnesses.harness import Arg, Harness, all_harnesses
 
@@ -65,7 +66,7 @@ class Asked:
 
         def fault(fun: Callable[..., Any], args: Sequence[np.ndarray]) -> Hashable | None:
             number = next(numbers)
-            harness = _of(self.harness, fun, args, number)
+            harness = like(self.harness, fun, args, number)
             row = judge.run(Cell(harness, "cpu", self.lowering, self.mode))
             if number == 0 and (row.get("phase") == "trace" or row["outcome"] == INAPPLICABLE):
                 raise CellError(f"{self.harness.name}: JAX itself refuses it: {row['message']}")
@@ -73,8 +74,12 @@ class Asked:
 
         return fault
 
-    def shrink(self, **options: Any) -> Shrunk:
+    def shrink(self, answers: Path | None = None, **options: Any) -> Shrunk:
         """The smallest program; options as `searching.shrink` has them.
+
+        Args:
+          answers: the file of `guarded.asking`, if the process is watched.
+          **options: those of `searching.shrink`.
 
         Raises:
           CellError: the program goes right.
@@ -82,11 +87,12 @@ class Asked:
         with jax.enable_x64(self.harness.x64):
             try:
                 args, judge = self.harness.make_args(), self.judge()
-                # JAX's own refusal of the function comes from here.
-                judge(self.harness.fun, args)
+                judge = judge if answers is None else guarded.asking(judge, answers)
                 return searching.shrink(self.harness.fun, args, judge, **options)
             except searching.NothingWrong as error:
                 raise CellError(f"{self.harness.name}: {error}") from error
+            except searching.Refused as error:
+                raise CellError(f"{self.harness.name}: JAX itself refuses it: {error}") from error
 
     def text(self, found: Shrunk) -> str:
         """The program as Python that prints how it differs.
@@ -118,6 +124,22 @@ class Asked:
             '    print("JAX:", np.asarray(right))',
             f'    print("{module}, {self.mode}:", other.numpy())',
         ]
+
+
+def like(
+    harness: Harness, fun: Callable[..., Any], args: Sequence[np.ndarray], number: int
+) -> Harness:
+    """A harness of another program; one with a check of its own is compared as the others are."""
+    return dataclasses.replace(
+        harness,
+        fun=fun,
+        args=tuple(map(_given, args)),
+        # The judge keeps what JAX gives for a name.
+        name=f"{harness.name} {number}",
+        check=None,
+        ulps=1000 if harness.check is not None else harness.ulps,
+        scale="array" if harness.check is not None else harness.scale,
+    )
 
 
 def of_cell(cell: str, impl: str) -> Asked:
@@ -211,22 +233,6 @@ def show(
 def _given(value: Any) -> _Given:
     array = np.asarray(value)
     return _Given(array.shape, array.dtype, array)
-
-
-def _of(
-    harness: Harness, fun: Callable[..., Any], args: Sequence[np.ndarray], number: int
-) -> Harness:
-    """A harness of another program; one with a check of its own is compared as the others are."""
-    return dataclasses.replace(
-        harness,
-        fun=fun,
-        args=tuple(map(_given, args)),
-        # The judge keeps what JAX gives for a name.
-        name=f"{harness.name} {number}",
-        check=None,
-        ulps=1000 if harness.check is not None else harness.ulps,
-        scale="array" if harness.check is not None else harness.scale,
-    )
 
 
 def _judge(impl: str, mode: str) -> Judge:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from harnesses.engine.shrinking import cells, text
+from harnesses.engine.shrinking import cells, guarded, text
 from harnesses.engine.shrinking.cells import Asked, CellError
 from harnesses.engine.shrinking.searching import Shrunk
 
@@ -25,7 +25,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
       CellError: there is no such cell or function, it goes right, or the program has no text.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if options.limit and not options.answers:
+        return guarded.run(options, console.file)
     asked = _asked(options)
+    answers = Path(options.answers) if options.answers else None
 
     def progress(found: Shrunk) -> None:
         # The program is the output: what is on the way goes beside it.
@@ -33,7 +36,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         if options.into:
             _write(options.into, asked, found)
 
-    found = asked.shrink(seconds=options.seconds, progress=progress)
+    found = asked.shrink(answers=answers, seconds=options.seconds, progress=progress)
     print(found, file=sys.stderr, flush=True)
     try:
         program = asked.text(found)

@@ -7,6 +7,7 @@ import argparse
 from harnesses.cell.names import DEFAULT_IMPLEMENTATION, LOWERINGS
 
 SECONDS = 120.0
+LIMIT = 60.0
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +38,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=SECONDS,
         help="begin no new try after so many (default: %(default)g)",
     )
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=LIMIT,
+        help="a program that is tried for longer is stopped, and the search goes on without it; 0 "
+        "tries all in this process (default: %(default)g)",
+    )
+    # What the process that is watched gets.
+    parser.add_argument("--answers", help=argparse.SUPPRESS)
     parser.add_argument(
         "--into", metavar="FILE", help="write the program there, each time that it becomes smaller"
     )

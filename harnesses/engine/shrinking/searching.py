@@ -41,6 +41,10 @@ class NothingWrong(ValueError):
     """The program goes right, so that there is nothing to make smaller."""
 
 
+class Refused(ValueError):
+    """JAX does not trace the function with these arguments."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Shrunk:
     """The smallest program that was found.
@@ -95,6 +99,7 @@ def shrink(
 
     Raises:
       NothingWrong: the function goes right on these arguments.
+      Refused: JAX does not trace the function with these arguments.
     """
     search = _Search(judge, time.monotonic() + seconds, progress)
     search.begin(fun, args)
@@ -129,14 +134,19 @@ class _Search:
 
     def begin(self, fun: Callable[..., Any], args: Sequence[Any]) -> None:
         """Takes the program with its calls inlined, or as it is if it goes right so."""
-        whole = programs.program_of(fun, args, inlined=False)
+        try:
+            whole = programs.program_of(fun, args, inlined=False)
+        # A function of the user's raises whatever it likes.
+        except Exception as error:
+            raise Refused(str(error)) from error
         fault = self._fault(whole)
         if fault is None:
             raise NothingWrong("the program goes right on these arguments")
         self.best, self.fault = whole, fault
         self._before = whole.size
         inlined = programs.program_of(fun, args, inlined=True)
-        if self._fault(inlined) == fault:
+        # A program without calls is the same once more.
+        if str(inlined.closed) == str(whole.closed) or self._fault(inlined) == fault:
             self.best, self._before = inlined, inlined.size
 
     def _fault(self, program: Program) -> Hashable | None:
