@@ -28,6 +28,7 @@ COMMANDS = {
     "diff": "what changed from one results file to another",
     "versions": "the same cells on several versions of JAX, TensorFlow and Python",
     "culprits": "who is off where JAX and the judged differ, by a third opinion",
+    "engine_culprits": "which operation makes each mismatch of an engine, and who is wrong",
     "beside": "converters beside each other on the same harnesses, by family",
     "mutation": "whether the tests notice faults that are planted in the code",
     "planted": "whether the matrix notices faults of one dtype, value, axis or edge",

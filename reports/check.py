@@ -27,6 +27,7 @@ COMMANDS = (
     "substrates",
     "libraries",
     "culprits",
+    "engine_culprits",
     "beside",
     "versions",
     "mutation",
