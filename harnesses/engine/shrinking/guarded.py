@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def asking(judge: Judge, path: Path) -> Judge:
     return fault
 
 
-def run(options: argparse.Namespace, out: TextIO) -> int:
+def run(options: argparse.Namespace, out: IO[str]) -> int:
     """Runs the command with these options in other processes; returns the last exit status."""
     end = time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as folder:

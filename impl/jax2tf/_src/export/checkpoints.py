@@ -52,12 +52,12 @@ def explaining_names(source: object, params: PyTree) -> Iterator[None]:
     try:
         yield
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        is_path = isinstance(source, str | bytes | os.PathLike)
-        names = params if is_path and isinstance(params, dict) else ()
+        path = source if isinstance(source, str | bytes | os.PathLike) else None
+        names = params if path is not None and isinstance(params, dict) else ()
         dotted = next((name for name in names if "." in str(name)), None)
-        if dotted is not None and not str(error).startswith("jax2tf"):
+        if path is not None and dotted is not None and not str(error).startswith("jax2tf"):
             error.add_note(
-                f"jax2tf: params: the array {dotted!r} of the file {os.fsdecode(source)} is the "
+                f"jax2tf: params: the array {dotted!r} of the file {os.fsdecode(path)} is the "
                 f"entry params[{dotted!r}]: a slash in a name nests, a dot does not. What to do: "
                 f"save it as {dotted.replace('.', '/')!r}, which is "
                 f"params{''.join(f'[{part!r}]' for part in dotted.split('.'))}, or read the file "
