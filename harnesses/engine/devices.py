@@ -15,6 +15,10 @@ class DeviceError(ValueError):
     """JAX has no device of the kind that was asked for."""
 
 
+# JAX 0.10 has no type of the attribute.
+_NUMBER = "jax_num_cpu_devices"
+
+
 def prepare(devices: Sequence[str], *, on_mesh: bool = False, compiled: str | None = None) -> None:
     """Makes the devices ready, before JAX or TensorFlow has touched one.
 
@@ -35,8 +39,8 @@ def prepare(devices: Sequence[str], *, on_mesh: bool = False, compiled: str | No
         compile_cache.use(Path(compiled))
     # Programs of meshes want several devices; a CPU has as many as it is asked for. JAX refuses the
     # setting once it has run, even if it stays the same.
-    if jax.config.jax_num_cpu_devices != CPU_DEVICES:
-        jax.config.update("jax_num_cpu_devices", CPU_DEVICES)
+    if getattr(jax.config, _NUMBER) != CPU_DEVICES:
+        jax.config.update(_NUMBER, CPU_DEVICES)
     if on_mesh:
         # Imported here and not above: other runs import TensorFlow with their first cell.
         from harnesses.engine import modes
