@@ -84,6 +84,7 @@ HALVED, HALVED_BY_NUMPY = map(_primitive, (halved, halved_by_numpy))
         (with_large_product, np.ones((4, 4), np.float32), True),
         (with_callback, X, False),
         (lambda x: lax.fori_loop(0, 300, lambda _, x: HALVED.bind(x) + 1, x), X, True),
+        (lambda x: lax.fori_loop(0, 300, lambda _, x: jax2tf.call_tf(tf.sin)(x), x), X, False),
         (lambda x: lax.fori_loop(0, 300, lambda _, x: HALVED_BY_NUMPY.bind(x), x), X, False),
         (unrolled, X, False),
     ],

@@ -125,6 +125,11 @@ def find(primitive: jex_core.Primitive, target: Target, dtype: str | None = None
     return rules.get("")
 
 
+def has_rule(primitive: jex_core.Primitive) -> bool:
+    """Returns whether a primitive has a rule for some target."""
+    return primitive in _RULES
+
+
 def ops_of(primitive: jex_core.Primitive) -> list[str]:
     """Returns the ops that have a rule of their own for a primitive."""
     return [op for op in _RULES.get(primitive, ()) if op]

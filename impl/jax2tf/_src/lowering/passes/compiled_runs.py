@@ -27,6 +27,7 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat, dims
+from jax2tf._src.lowering import registry
 from jax2tf._src.lowering.emit.compiled_calls import COMPILED_RUN
 from jax2tf._src.lowering.passes.outlined import Body, Wiring
 from jax2tf._src.tracing import traits
@@ -160,7 +161,7 @@ class _CompiledRuns:
             return self._of_jaxpr(called(eqn).jaxpr)
         if eqn.primitive in _OF_MATRICES:
             return _of_matrices(eqn)
-        if not compat.primitives.is_implemented_by_jax(eqn.primitive):
+        if not registry.has_rule(eqn.primitive):
             return self._of_foreign(eqn)
         if eqn.primitive not in _SMALL or not all(map(_is_small, (*eqn.invars, *eqn.outvars))):
             return None
@@ -195,7 +196,9 @@ class _CompiledRuns:
         return self._of_jaxpr(eqn.params["jaxprs"].solve.jaxpr)
 
     def _of_foreign(self, eqn: jex_core.JaxprEqn) -> float | None:
-        """Returns the weight of a primitive of another library, which is a JAX function."""
+        """Returns the weight of a primitive of another library, if it is a JAX function."""
+        if compat.primitives.is_implemented_by_jax(eqn.primitive):
+            return None
         function = functools.partial(eqn.primitive.impl, **eqn.params)
         avals = map(aval_of, eqn.invars)
         specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
