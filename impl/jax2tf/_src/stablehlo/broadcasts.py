@@ -20,6 +20,7 @@ from jax2tf._src.stablehlo.program import (
     TensorType,
     Type,
     captures_of,
+    numbers_of,
     ops_of,
     regions_of,
 )
@@ -74,7 +75,7 @@ class _Before:
 class _Pass:
     def __init__(self, program: Program) -> None:
         self._next = 1 + max(
-            (number for f in program.functions.values() for number in _numbers(f.body)), default=0
+            (number for f in program.functions.values() for number in numbers_of(f.body)), default=0
         )
 
     def region(self, region: Region, around: Mapping[int, _Before]) -> Region:
@@ -104,14 +105,6 @@ class _Pass:
         number, self._next = self._next, self._next + 1
         before[op.results[0]] = _Before(number, scalar)
         return [dataclasses.replace(op, results=(number,), types=(scalar,), attributes=value)]
-
-
-def _numbers(region: Region) -> Iterator[int]:
-    """The values that a region and those within take and make."""
-    for each in regions_of(region):
-        yield from each.arguments
-        for op in each.ops:
-            yield from op.results
 
 
 def _repeats(value: PyTree) -> bool:

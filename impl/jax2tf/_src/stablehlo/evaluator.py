@@ -29,6 +29,7 @@ from jax2tf._src.stablehlo.program import (
     readers_of,
     regions_of,
 )
+from jax2tf._src.stablehlo.special_functions import with_special_functions
 from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import Dim as Size
 from jax2tf._src.util.typing import HloValue as Value
@@ -218,7 +219,9 @@ class Evaluator:
     def __init__(
         self, program: Program, outside: Sequence[Callable[..., Sequence[Value]]] = ()
     ) -> None:
-        self.program = program = without_broadcasts(program)
+        given = program.functions.keys()
+        self.program = program = with_special_functions(without_broadcasts(program))
+        self._moved = program.functions.keys() - given
         self.outside = outside
         self.slices = {
             op.results[0]: slices
@@ -253,6 +256,8 @@ class Evaluator:
             return self.main(name, operands) if folded is None else [folded]
         if (of_jax := self._of_jax.find(name, operands)) is not None:
             return [of_jax(operands)]
+        if name in self._moved:
+            return self.main(name, operands)
         static = tuple(
             self._frozen(name, place, x)
             for place, x in zip(function.body.arguments, operands, strict=True)

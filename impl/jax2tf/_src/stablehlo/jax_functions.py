@@ -18,6 +18,7 @@ import numpy as np
 from jax2tf._src.api.errors import NotDifferentiableError
 from jax2tf._src.stablehlo.known import Sizes, is_known
 from jax2tf._src.stablehlo.program import Function, Op, Program, TensorType, ops_of
+from jax2tf._src.stablehlo.special_functions import ELEMENTWISE, PRIMITIVES
 from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import Dim as Size
 from jax2tf._src.util.typing import HloValue as Value
@@ -32,15 +33,11 @@ _OF_ONE_ARRAY = {
     "relu": jax.nn.relu,
     "relu6": jax.nn.relu6,
     "sinc": jax.numpy.sinc,
+    **{name: getattr(jax.lax, name) for name in PRIMITIVES},
 }
 # Both are written as a function of this name.
 _GAMMA, _GAMMAS = "_gamma", (jax.random.loggamma, jax.random.gamma)
 _GENERATORS = {2: ("threefry2x32",), 4: ("rbg", "unsafe_rbg")}
-# What those of open sizes are made of; all else computes shapes.
-_ELEMENTWISE = frozenset(
-    f"stablehlo.{name}"
-    for name in ("broadcast_in_dim", "constant", "dynamic_broadcast_in_dim", "maximum", "minimum")
-)
 _OPEN_SIZE_TRIED = 3
 # JAX adds it to the name of a second function.
 _NUMBERED = re.compile(r"_\d+$")
@@ -79,11 +76,38 @@ class FunctionsOfJax:
         *others, shape = tried
         dtype = operands[-1].dtype
         samples = _resized(_SAMPLES, shape).astype(dtype)
-        place = self._found.value(
+        found = self._found.value(
             (name, shape, str(dtype)),
             lambda: self._agreeing(name, others, [candidate], [(x,) for x in samples]),
         )
-        return None if place is None else lambda operands: candidate(operands[-1])
+        if found is not None:
+            return lambda operands: candidate(operands[-1])
+        if _NUMBERED.sub("", name) not in PRIMITIVES:
+            return None
+        is_close = self._found.value(
+            ("close", name, shape, str(dtype)),
+            lambda: self._agreeing(name, others, [candidate], [(x,) for x in samples], _are_close),
+        )
+        return None if is_close is None else self._with_derivative_of(candidate, name)
+
+    def _with_derivative_of(self, candidate: Callable[[Value], Value], name: str) -> OfJax:
+        """The function by its ops, with the derivative of another.
+
+        Two versions of JAX may compute a special function by other ops, or differ at a pole.
+        """
+
+        def by_ops(operands: Sequence[Value]) -> Value:
+            @jax.custom_jvp
+            def function(x: Value) -> Value:
+                return self._evaluate(name, [*operands[:-1], x])[0]
+
+            @function.defjvp
+            def jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> PyTree:
+                return function(*primals), jax.jvp(candidate, primals, tangents)[1]
+
+            return function(operands[-1])
+
+        return by_ops
 
     def _with_sizes(self, name: str, operands: Sequence[Value]) -> list[Value] | None:
         """The operands with numbers in place of open sizes, and the shape of the last operand.
@@ -95,7 +119,7 @@ class FunctionsOfJax:
         if shape == x.shape:
             return [*others, shape]
         body = self._program.functions[name].body
-        if not all(op.name in _ELEMENTWISE or _makes_integers(op) for op in body.ops):
+        if not all(op.name in ELEMENTWISE or _makes_integers(op) for op in body.ops):
             return None
         return [*map(_tried, others), shape]
 
@@ -157,13 +181,16 @@ class FunctionsOfJax:
         others: Sequence[Value],
         candidates: Sequence[Callable[..., Value]],
         samples: Sequence[tuple[Value, ...]],
+        are_same: Callable[[Value, Value], bool] | None = None,
     ) -> int | None:
-        """The place of the candidate that gives the bits of the program's function."""
+        """The place of the candidate that gives the bits of the program's function, or what
+        `are_same` takes for the same.
+        """
         with jax.ensure_compile_time_eval():
             function = jax.jit(lambda *arrays: self._evaluate(name, [*others, *arrays])[0])
             expected = [np.asarray(function(*arrays)) for arrays in samples]
             for place, candidate in enumerate(candidates):
-                if _gives(jax.jit(candidate), samples, expected):
+                if _gives(jax.jit(candidate), samples, expected, are_same or _have_bits):
                     return place
         return None
 
@@ -172,11 +199,24 @@ def _gives(
     function: Callable[..., Value],
     samples: Sequence[tuple[Value, ...]],
     expected: Sequence[Value],
+    are_same: Callable[[Value, Value], bool],
 ) -> bool:
     return all(
-        np.array_equal(function(*arrays), y, equal_nan=True)
+        are_same(np.asarray(function(*arrays)), y)
         for arrays, y in zip(samples, expected, strict=True)
     )
+
+
+def _have_bits(x: Value, y: Value) -> bool:
+    return np.array_equal(x, y, equal_nan=True)
+
+
+def _are_close(x: Value, y: Value) -> bool:
+    """Whether two arrays differ by their rounding, where both are finite."""
+    tolerance = 16 * jnp.finfo(x.dtype).eps
+    are_finite = np.isfinite(x) & np.isfinite(y)
+    x, y = x[are_finite], y[are_finite]
+    return bool(np.all(np.abs(x - y) <= tolerance * np.maximum(np.abs(x), 1)))
 
 
 def _makes_integers(op: Op) -> bool:

@@ -180,6 +180,14 @@ def ops_of(region: Region) -> Iterator[Op]:
             yield from ops_of(inner)
 
 
+def numbers_of(region: Region) -> Iterator[int]:
+    """The values that a region and those within take and make."""
+    for each in regions_of(region):
+        yield from each.arguments
+        for op in each.ops:
+            yield from op.results
+
+
 def readers_of(program: Program) -> Mapping[int, list[Op | None]]:
     """The ops that read each value, in regions too; None stands for a region that returns it."""
     readers: dict[int, list[Op | None]] = {}
