@@ -1,8 +1,8 @@
 """Moves the ops of a special function into a function of the module, named as its primitive.
 
-JAX's own jax2tf writes a function such as erfc as some sixty ops, and the location of each names
-the primitive "erfc". As a function of that name it is tried like those that JAX writes itself: one
-that gives the bits of jax.lax.erfc becomes that primitive again, with its derivative, and with the
+JAX writes a function such as digamma as some eighty ops, and the location of each names the
+primitive "digamma". As a function of that name it is tried like those that JAX writes itself: one
+that gives the bits of jax.lax.digamma becomes that primitive again, with its derivative, and with the
 op that an engine has for it. Others stay the ops that they are.
 """
 
