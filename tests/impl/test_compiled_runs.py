@@ -87,6 +87,7 @@ HALVED, HALVED_BY_NUMPY = map(_primitive, (halved, halved_by_numpy))
         (lambda x: lax.fori_loop(0, 300, lambda _, x: jax2tf.call_tf(tf.sin)(x), x), X, False),
         (lambda x: lax.fori_loop(0, 300, lambda _, x: HALVED_BY_NUMPY.bind(x), x), X, False),
         (unrolled, X, False),
+        (lambda x: lax.fori_loop(0, 5, lambda _, x: unrolled(x), x), X, False),
     ],
 )
 def test_which_runs_are_compiled(fun, x, expected):

@@ -51,7 +51,7 @@ from jax2tf._src.util.typing import Atom, aval_of
 # and a program may run only a few times.
 MIN_WEIGHT = 1000
 # Compiling takes XLA one to ten milliseconds for each equation, which only loops save again.
-MIN_REPEATS = 4
+MIN_REPEATS = 8
 
 # A while loop is expected to take so many steps.
 _EXPECTED_STEPS = 50
