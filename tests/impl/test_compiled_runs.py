@@ -9,6 +9,7 @@ from jax import lax
 from jax.extend import core as jex_core
 
 import jax2tf
+from jax2tf._src.lowering import interpreter
 from jax2tf._src.lowering.passes import compiled_runs
 from reports.benchmarks.small_ops import small_ops
 
@@ -29,6 +30,7 @@ def calls(jaxpr):
 
 
 def is_compiled(fun, *args):
+    assert interpreter.Lowering, "the rules are registered"
     made = compiled_runs.with_compiled_runs(jax.make_jaxpr(fun)(*args))
     return "compiled_run" in calls(made.jaxpr)
 

@@ -74,8 +74,13 @@ def test_one_that_another_version_computes_otherwise_has_the_derivative(kind: st
 
 @pytest.mark.parametrize("dtype", write_special.DTYPES)
 @pytest.mark.parametrize("kind", ["static", "open"])
-def test_calls_side_by_side_and_behind_each_other(dtype: str, kind: str):
-    loaded = _special(f"twice_{dtype}_{kind}")
+@pytest.mark.parametrize("name", ["in_a_loop", "twice"])
+def test_several_calls(name: str, dtype: str, kind: str):
+    loaded = _special(f"{name}_{dtype}_{kind}")
     x = jnp.asarray(X, dtype)
-    _assert_same(loaded(x), jax.jit(write_special.twice)(x))
+    _assert_same(loaded(x), jax.jit(write_special.FUNCTIONS[name])(x))
+    if name == "in_a_loop":
+        found = [eqn.primitive.name for eqn in equations(jax.make_jaxpr(loaded)(x).jaxpr)]
+        assert "erfc" in found
+        assert "exp" not in found
     _assert_same(jax.vmap(loaded)(np.stack([x, x * 2]))[0], loaded(x))

@@ -2,8 +2,8 @@
 
 JAX writes a function such as digamma as some eighty ops, and the location of each names the
 primitive "digamma". As a function of that name it is tried like those that JAX writes itself: one
-that gives the bits of jax.lax.digamma becomes that primitive again, with its derivative, and with the
-op that an engine has for it. Others stay the ops that they are.
+that gives the bits of jax.lax.digamma becomes that primitive again, with its derivative, and with
+the op that an engine has for it. Others stay the ops that they are.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class _Cone:
 class _Pass:
     def __init__(self, program: Program) -> None:
         self._readers = readers_of(program)
-        self._functions = program.functions
+        self._functions, self._definitions = program.functions, program.definitions
         numbers = (n for f in program.functions.values() for n in numbers_of(f.body))
         self._next = itertools.count(1 + max(numbers, default=0))
         self._names = itertools.count()
@@ -128,16 +128,20 @@ class _Pass:
         if all(self._is_of(reader, last.primitive) for reader in self._readers_of(last)):
             return None
         found, inputs, pending = {last.results[0]: last}, dict[int, None](), [*last.operands]
+        # Those of a loop may stand before the loop.
+        constants: dict[int, Op] = {}
         while pending:
             number = pending.pop()
-            op = by_number.get(number)
-            if op is None or not (op.name == _CONSTANT or self._is_of(op, last.primitive)):
+            op = self._definitions.get(number)
+            if op is not None and op.name == _CONSTANT:
+                constants[number] = op
+            elif number not in by_number or not self._is_of(op, last.primitive):
                 inputs[number] = None
             elif number not in found:
-                found[number] = op
-                pending += op.operands
-        cone = _Cone([op for number, op in by_number.items() if number in found], [*inputs])
-        return self._checked(cone)
+                found[number] = by_number[number]
+                pending += by_number[number].operands
+        ops = (op for number, op in by_number.items() if number in found)
+        return self._checked(_Cone([*constants.values(), *ops], [*inputs]))
 
     def _checked(self, cone: _Cone) -> _Cone | None:
         last = cone.ops[-1]

@@ -24,11 +24,17 @@ def twice(x: Any) -> Any:
     return lax.erfc(x) + lax.erfc(lax.erfc(x * 0.5))
 
 
+def in_a_loop(x: Any) -> Any:
+    """Calls in a step: their constants stand before the loop."""
+    return lax.fori_loop(0, 3, lambda _, x: lax.erfc(x) * 0.5, x)
+
+
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "bessel_i1e": lax.bessel_i1e,
     "digamma": lax.digamma,
     "erf_inv": lax.erf_inv,
     "erfc": lax.erfc,
+    "in_a_loop": in_a_loop,
     "twice": twice,
 }
 DTYPES = ("float32", "bfloat16")

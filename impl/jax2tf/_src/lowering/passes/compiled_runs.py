@@ -161,9 +161,9 @@ class _CompiledRuns:
             return self._of_jaxpr(called(eqn).jaxpr)
         if eqn.primitive in _OF_MATRICES:
             return _of_matrices(eqn)
-        if not registry.has_rule(eqn.primitive):
-            return self._of_foreign(eqn)
-        if eqn.primitive not in _SMALL or not all(map(_is_small, (*eqn.invars, *eqn.outvars))):
+        if eqn.primitive not in _SMALL:
+            return None if registry.has_rule(eqn.primitive) else self._of_foreign(eqn)
+        if not all(map(_is_small, (*eqn.invars, *eqn.outvars))):
             return None
         if eqn.primitive is lax.dot_general_p and _products(eqn) > _MOST_PRODUCTS:
             return None
