@@ -18,7 +18,7 @@ import numpy as np
 from jax2tf._src.api.errors import NotDifferentiableError
 from jax2tf._src.stablehlo.known import Sizes, is_known
 from jax2tf._src.stablehlo.program import Function, Op, Program, TensorType, ops_of
-from jax2tf._src.stablehlo.special_functions import ELEMENTWISE, PRIMITIVES
+from jax2tf._src.stablehlo.special_functions import ELEMENTWISE, OF_COMPLEX, PRIMITIVES
 from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import Dim as Size
 from jax2tf._src.util.typing import HloValue as Value
@@ -33,7 +33,7 @@ _OF_ONE_ARRAY = {
     "relu": jax.nn.relu,
     "relu6": jax.nn.relu6,
     "sinc": jax.numpy.sinc,
-    **{name: getattr(jax.lax, name) for name in PRIMITIVES},
+    **{name: getattr(jax.lax, name) for name in PRIMITIVES | OF_COMPLEX},
 }
 # Both are written as a function of this name.
 _GAMMA, _GAMMAS = "_gamma", (jax.random.loggamma, jax.random.gamma)
@@ -42,6 +42,10 @@ _OPEN_SIZE_TRIED = 3
 # JAX adds it to the name of a second function.
 _NUMBERED = re.compile(r"_\d+$")
 _SAMPLES = (0.25, 3.5, -1.5, 40.0, -0.3, 1e-3, 0.0, float("inf"), float("nan"))
+_COMPLEX_SAMPLES = (
+    *(complex(x, y) for x, y in zip(_SAMPLES, _SAMPLES[::-1], strict=True)),
+    *(complex(x, -y) for x, y in zip(_SAMPLES, _SAMPLES[3:] + _SAMPLES[:3], strict=True)),
+)
 _ALPHAS = (0.3, 2.5, 1.0, 40.0, 0.75)
 
 
@@ -75,14 +79,15 @@ class FunctionsOfJax:
             return None
         *others, shape = tried
         dtype = operands[-1].dtype
-        samples = _resized(_SAMPLES, shape).astype(dtype)
+        numbers = _COMPLEX_SAMPLES if dtype.kind == "c" else _SAMPLES
+        samples = _resized(numbers, shape).astype(dtype)
         found = self._found.value(
             (name, shape, str(dtype)),
             lambda: self._agreeing(name, others, [candidate], [(x,) for x in samples]),
         )
         if found is not None:
             return lambda operands: candidate(operands[-1])
-        if _NUMBERED.sub("", name) not in PRIMITIVES:
+        if _NUMBERED.sub("", name) not in PRIMITIVES | OF_COMPLEX:
             return None
         is_close = self._found.value(
             ("close", name, shape, str(dtype)),
@@ -234,7 +239,7 @@ def _tried(value: Value) -> Value:
     return np.full(value.shape, _OPEN_SIZE_TRIED, value.dtype) if is_open else value
 
 
-def _resized(numbers: Sequence[float], shape: tuple[int, ...]) -> np.ndarray:
+def _resized(numbers: Sequence[complex], shape: tuple[int, ...]) -> np.ndarray:
     """Arrays of a shape that hold all of the numbers."""
     size = max(int(np.prod(shape)), 1)
     return np.resize(np.array(numbers), (-(-len(numbers) // size), *shape))

@@ -32,15 +32,21 @@ PRIMITIVES = frozenset(
         *("erf_inv", "erfc", "lgamma", "sinh", "tan"),
     }
 )
+# Those that JAX writes as many ops for complex numbers.
+OF_COMPLEX = frozenset(
+    {
+        *("atan", "cos", "exp", "exp2", "log", "log1p", "log2", "logistic", "sin", "sqrt"),
+    }
+)
 # The ops that they are made of.
 ELEMENTWISE = frozenset(
     f"stablehlo.{name}"
     for name in (
-        *("abs", "add", "and", "broadcast_in_dim", "clamp", "compare", "constant", "convert"),
-        *("cosine", "divide", "dynamic_broadcast_in_dim", "exponential", "exponential_minus_one"),
-        *("floor", "is_finite", "log", "log_plus_one", "maximum", "minimum", "multiply", "negate"),
-        *("not", "or", "power", "remainder", "rsqrt", "select", "sign", "sine", "sqrt"),
-        *("subtract", "tan", "tanh"),
+        *("abs", "add", "and", "atan2", "broadcast_in_dim", "clamp", "compare", "complex"),
+        *("constant", "convert", "cosine", "divide", "dynamic_broadcast_in_dim", "exponential"),
+        *("exponential_minus_one", "floor", "imag", "is_finite", "log", "log_plus_one", "logistic"),
+        *("maximum", "minimum", "multiply", "negate", "not", "or", "power", "real", "remainder"),
+        *("rsqrt", "select", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor"),
     )
 )
 # Those that compute the shapes of their broadcasts.
@@ -54,7 +60,7 @@ _FEWEST_OPS = 4
 
 def with_special_functions(program: Program) -> Program:
     """The program with calls in place of the ops of special functions."""
-    if all(op.primitive not in PRIMITIVES for op in program.ops()):
+    if all(op.primitive not in PRIMITIVES | OF_COMPLEX for op in program.ops()):
         return program
     functions = {
         name: dataclasses.replace(function, body=_live(function.body))
@@ -219,8 +225,11 @@ def _live(region: Region) -> Region:
 
 
 def _may_be_last(op: Op) -> bool:
-    is_of_one = op.primitive in PRIMITIVES and op.name in ELEMENTWISE and len(op.results) == 1
-    if not is_of_one or op.name == _CONSTANT or op.is_quantized:
+    if op.name not in ELEMENTWISE or op.name == _CONSTANT or op.is_quantized:
         return False
     (result,) = op.types
-    return isinstance(result, TensorType) and result.dtype.kind not in "biuc"
+    if not isinstance(result, TensorType):
+        return False
+    if result.dtype.kind == "c":
+        return op.primitive in OF_COMPLEX
+    return op.primitive in PRIMITIVES and result.dtype.kind not in "biu"
