@@ -51,7 +51,7 @@ def test_what_is_not_rewritten_needs_tensorflow(monkeypatch):
     monkeypatch.delitem(sys.modules, "tf_substrates.authors.samplers", raising=False)
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     authors = importlib.import_module("tf_substrates.authors")
-    monkeypatch.delattr(authors, "samplers", raising=False)
+    monkeypatch.delitem(vars(authors), "samplers", raising=False)
     with pytest.raises(
         ModuleNotFoundError, match=r"authors\.samplers: .*is not rewritten.*install"
     ):

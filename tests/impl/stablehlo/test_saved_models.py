@@ -65,6 +65,28 @@ def test_gradients_by_the_parameters(folder: pathlib.Path):
         np.testing.assert_allclose(got[f"params.{name}"], value, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"params.w": None}, TypeError, r"must have the names .*got them without \['params.w'\]"),
+        ({"params.v": X}, TypeError, r"got them with \['params.v'\]"),
+        (
+            {"params.b": np.ones(7, np.float32)},
+            ValueError,
+            r"params\['params.b'\] must have the sh",
+        ),
+        ({"params.b": np.ones(2, np.int32)}, TypeError, r"must have the dtype float32, got int32"),
+    ],
+)
+def test_parameters_are_checked(
+    folder: pathlib.Path, change: dict[str, Any], error: type[Exception], message: str
+):
+    function = jax2tf.load(folder)["predict"]
+    params = {k: v for k, v in {**function.params, **change}.items() if v is not None}
+    with pytest.raises(error, match=message):
+        function.apply(params, x=X)
+
+
 @pytest.mark.parametrize("place", ["saved_model.pb", "variables/variables.data-00000-of-00001"])
 def test_a_folder_that_was_cut_is_copied_again(
     folder: pathlib.Path, tmp_path: pathlib.Path, place: str

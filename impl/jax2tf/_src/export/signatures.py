@@ -138,7 +138,8 @@ def signatures_of(fun: PyTree, params: PyTree, specs: PyTree) -> tuple[Signature
       TypeError: a function or a spec has another type, or the number of specs is wrong.
       ValueError: a spec cannot be read, names do not fit, or a spec is of a static argument.
     """
-    if not isinstance(fun, Mapping):
+    # What jax2tf.load returns for a file with one function is a mapping, and is that function.
+    if not isinstance(fun, Mapping) or (callable(fun) and specs is not None):
         return (_signature(DEFAULT, fun, params, specs),)
     if specs is not None:
         raise ValueError(

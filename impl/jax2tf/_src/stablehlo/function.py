@@ -80,7 +80,13 @@ class LoadedFunction:
         return self.apply(self.params, *args, **kwargs)
 
     def apply(self, params: Mapping[str, PyTree], *args: PyTree, **kwargs: PyTree) -> PyTree:
-        """Calls the function with other values of its variables, as gradients by them need it."""
+        """Calls the function with other values of its variables, as gradients by them need it.
+
+        Raises:
+          TypeError: a name, or the dtype of a value, is not that of a variable.
+          ValueError: a value has another shape than its variable.
+        """
+        self._check_params(params)
         leaves, tree = tree_util.tree_flatten((args, kwargs))
         if tree != self._in_tree:
             raise TypeError(
@@ -89,6 +95,27 @@ class LoadedFunction:
             )
         checked = [self._checked(a, x) for a, x in zip(self._arguments, leaves, strict=True)]
         return tree_util.tree_unflatten(self._out_tree, self._jitted(params, *checked))
+
+    def _check_params(self, params: Mapping[str, PyTree]) -> None:
+        where = f"jax2tf.load: {self.name}: params"
+        missing = [name for name in self.params if name not in params]
+        unknown = [name for name in params if name not in self.params]
+        if missing or unknown:
+            names = f"without {missing}" if missing else f"with {unknown}"
+            raise TypeError(f"{where} must have the names {[*self.params]}, got them {names}")
+        for name, own in self.params.items():
+            value = params[name]
+            array = value if isinstance(value, jax.Array) else np.asarray(value)
+            if array.shape != own.shape:
+                raise ValueError(
+                    f"{where}[{name!r}] must have the shape {_shown(own.shape)}, got "
+                    f"{_shown(array.shape)}"
+                )
+            dtypes = [jax.dtypes.canonicalize_dtype(x.dtype) for x in (own, array)]
+            if dtypes[0] != dtypes[1]:
+                raise TypeError(
+                    f"{where}[{name!r}] must have the dtype {dtypes[0]}, got {dtypes[1]}"
+                )
 
     def _by_name(self) -> str:
         """The arguments as a call has them: `..., images=...`."""

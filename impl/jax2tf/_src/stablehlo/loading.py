@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import struct
 from collections.abc import Iterator, Mapping
 
 import jax
@@ -141,9 +142,13 @@ def _of_bytes(data: bytes, origin: str) -> Loaded:
     try:
         exported = _deserialized(data)
     except Exception as error:
+        # A flatbuffer says where its parts are; the reader finds no bytes there.
+        is_short = isinstance(error, struct.error)
+        found = f"it ends after {len(data)} bytes, before its parts do" if is_short else error
+        remedy = "copy the file again, as a whole; or name" if is_short else "name"
         raise LoadError(
             f"jax2tf.load: {origin} is no file of jax.export, no StableHLO bytecode and no text "
-            f"of a module ({type(error).__name__}: {error}). What to do: name a file that "
+            f"of a module ({type(error).__name__}: {found}). What to do: {remedy} a file that "
             "jax.export.Exported.serialize wrote with a JAX that is not newer than this one "
             f"({jax.__version__}), an .mlir file, or the folder of a SavedModel."
         ) from error
