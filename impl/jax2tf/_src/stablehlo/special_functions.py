@@ -54,6 +54,7 @@ _OF_SIZES = frozenset(
     f"stablehlo.{name}" for name in ("concatenate", "get_dimension_size", "reshape")
 )
 _CONSTANT = "stablehlo.constant"
+_CONTROL_FLOW = ("stablehlo.case", "stablehlo.if", "stablehlo.while")
 # A primitive that is one or two ops is read as these.
 _FEWEST_OPS = 4
 
@@ -67,9 +68,14 @@ def with_special_functions(program: Program) -> Program:
         for name, function in program.functions.items()
     }
     pass_ = _Pass(Program(functions, program.definitions))
-    functions = {
+    # Rules look into these for what combines the elements of an array.
+    computations = {
+        name for op in program.ops() for name in op.attributes.get("called_computations", ())
+    }
+    functions |= {
         name: dataclasses.replace(function, body=pass_.region(function.body))
         for name, function in functions.items()
+        if name not in computations
     }
     functions |= pass_.made
     definitions = {
@@ -124,8 +130,10 @@ class _Pass:
             if first in calls:
                 ops.append(calls[first])
             elif first not in gone:
-                regions = tuple(map(self.region, op.regions))
-                ops.append(dataclasses.replace(op, regions=regions) if regions else op)
+                # The other regions combine elements, as `computations` do.
+                regions = op.regions if op.name in _CONTROL_FLOW else ()
+                inner = tuple(map(self.region, regions))
+                ops.append(dataclasses.replace(op, regions=inner) if inner else op)
         captures = captures_of(region.arguments, ops, region.results)
         return dataclasses.replace(region, ops=tuple(ops), captures=captures)
 
