@@ -33,7 +33,8 @@ _OF_ONE_ARRAY = {
     "relu": jax.nn.relu,
     "relu6": jax.nn.relu6,
     "sinc": jax.numpy.sinc,
-    **{name: getattr(jax.lax, name) for name in PRIMITIVES | OF_COMPLEX},
+    # JAX 0.10 has no log2.
+    **{name: getattr(jax.lax, name) for name in PRIMITIVES | OF_COMPLEX if hasattr(jax.lax, name)},
 }
 # Both are written as a function of this name.
 _GAMMA, _GAMMAS = "_gamma", (jax.random.loggamma, jax.random.gamma)
