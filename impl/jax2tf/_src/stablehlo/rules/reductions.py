@@ -363,7 +363,9 @@ def _select_and_scatter(
     pads = [(0, 0)] * x.ndim if padding is None else [tuple(map(int, p)) for p in padding]
     window = (window_dimensions or ones, window_strides or ones, pads)
     kind = {"GE": "maximum", "LE": "minimum"}.get(_comparison(step.op.regions[0]), "")
-    if kind and combiner(step.op.regions[1]) == "add" and _is_identity("add", initial):
+    adds = combiner(step.op.regions[1]) == "add" and _is_identity("add", initial)
+    # JAX 0.10 has no gradients by integers.
+    if kind and adds and jnp.issubdtype(x.dtype, jnp.floating):
         return _transposed_maximum(kind, x, source, window)
     select, scatter = (jax.make_jaxpr(_of_scalars(step, i))(initial, initial) for i in (0, 1))
     return _select_and_scatter_p.bind(
