@@ -167,6 +167,22 @@ def test_gradients(name: str):
     np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
 
 
+def test_gradients_of_complex_functions_at_their_edges():
+    names = ("atan", "cos", "exp", "exp2", "log", "log1p", "logistic", "sin", "sqrt", "tanh")
+    functions = [getattr(lax, name) for name in names]
+    numbers = [0.25 + 0.5j, 0.0, 3.5j, -1 + 0j, np.inf, complex(-0.0, 1), -1j, 2 - 3j]
+    z = jnp.asarray(numbers, np.complex64)
+    source = lambda z: jnp.stack([f(z) for f in functions])  # noqa: E731
+    loaded = _loaded(source, z)
+    np.testing.assert_array_equal(loaded(z), jax.jit(source)(z))
+    for part in (jnp.real, jnp.imag):
+        jacobians = [
+            jax.jit(jax.jacrev(lambda z, f=f, part=part: part(f(z)).sum(1)))(z)
+            for f in (loaded, source)
+        ]
+        np.testing.assert_allclose(*jacobians, rtol=1e-5)
+
+
 def test_open_sizes_stay_open_in_graphs():
     import tensorflow as tf
 

@@ -27,6 +27,32 @@ def is_arc_sine(step: Step) -> bool:
     return len(set(xs)) == 1 and len(xs) == 3 and all(map(is_one, values))
 
 
+def is_of_complex_sine(step: Step) -> bool:
+    """Whether the op ends lax.sin or lax.cos of complex numbers.
+
+    One part of the result is 0 where the real part of the operand is 0, and a product elsewhere,
+    which would be NaN where the other factor is infinite.
+    """
+    chains = step.chain(0, "compare"), step.chain(1, "complex"), step.chain(2, "complex")
+    if any(chain is None for chain in chains):
+        return False
+    ((test,), (at_zero,), (elsewhere,)) = chains  # type: ignore[misc]
+    parts = list(zip(at_zero.operands, elsewhere.operands, strict=True))
+    differing = [x for x, y in parts if x != y]
+    is_equality = test.attributes["comparison_direction"] == "EQ"
+    zeros = (*differing, test.operands[1])
+    return is_equality and len(differing) == 1 and all(_is_zero(step, n) for n in zeros)
+
+
+def _is_zero(step: Step, number: int) -> bool:
+    """Whether a value is the constant 0, or a broadcast of it."""
+    op = step.evaluator.program.definitions.get(number)
+    if op is not None and op.name.endswith("broadcast_in_dim"):
+        number = op.operands[0]
+    value = step.environment.get(number)
+    return isinstance(value, np.ndarray) and not value.any()
+
+
 def log_of_sum_of(step: Step) -> tuple[PyTree, PyTree] | None:
     """The x and y of jnp.logaddexp, which softplus is made of; None for another selection.
 

@@ -10,11 +10,12 @@ import numpy as np
 from jax import lax
 
 from jax2tf._src.stablehlo.evaluator import Step, as_array
-from jax2tf._src.stablehlo.expansions import is_arc_sine, is_one, log_of_sum_of
+from jax2tf._src.stablehlo.expansions import is_arc_sine, is_of_complex_sine, is_one, log_of_sum_of
 from jax2tf._src.stablehlo.magnitudes import magnitude_of
 from jax2tf._src.stablehlo.registry import reads
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import HloValue as Array
+from jax2tf._src.util.typing import PyTree
 
 _lt_to_p, _le_to_p = named("lt_to", "le_to")
 
@@ -207,7 +208,19 @@ def _select(step: Step, which: Array, x: Array, y: Array) -> Array:
         return lax.abs(z)
     if (pair := log_of_sum_of(step)) is not None:
         return jnp.logaddexp(*pair)
+    if is_of_complex_sine(step):
+        return _with_derivative_of_second(which, x, y)
     return lax.select(which, x, y) if which.shape in ((), x.shape) else jnp.where(which, x, y)
+
+
+@jax.custom_jvp
+def _with_derivative_of_second(which: Array, x: Array, y: Array) -> Array:
+    return lax.select(which, x, y)
+
+
+@_with_derivative_of_second.defjvp
+def _tangent_of_second(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> PyTree:
+    return _with_derivative_of_second(*primals), tangents[2]
 
 
 @reads("stablehlo.clamp")
