@@ -307,6 +307,10 @@ def test_a_vjp_of_the_file_is_the_gradient():
 
 def test_a_file_with_one_function_is_exported_as_it_is(tmp_path: pathlib.Path):
     loaded = jax2tf.load(bytes(_TANH.serialize()))
+    ((spec,), _) = loaded.specs
+    assert spec.shape == (4, 6)
+    assert loaded.params == {}
+    np.testing.assert_array_equal(loaded.apply({}, X), loaded(X))
     result = jax2tf.export(loaded, None, "4, 6", tmp_path / "tanh.onnx", progress=False)
     assert result.ops == 1
 

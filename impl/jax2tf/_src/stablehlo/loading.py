@@ -56,6 +56,23 @@ class Loaded(Mapping[str, LoadedFunction]):
         return len(self._functions)
 
     def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
+        return self._only()(*args, **kwargs)
+
+    @property
+    def specs(self) -> PyTree:
+        """Those of the function, if it is the only one."""
+        return self._only().specs
+
+    @property
+    def params(self) -> dict[str, PyTree]:
+        """Those of the function, if it is the only one."""
+        return self._only().params
+
+    def apply(self, params: Mapping[str, PyTree], *args: PyTree, **kwargs: PyTree) -> PyTree:
+        """Calls the function with other values of its variables, if it is the only one."""
+        return self._only().apply(params, *args, **kwargs)
+
+    def _only(self) -> LoadedFunction:
         if len(self._functions) != 1:
             names = ", ".join(map(repr, self._functions))
             raise TypeError(
@@ -63,7 +80,7 @@ class Loaded(Mapping[str, LoadedFunction]):
                 "What to do: choose one, as in loaded[name](...)."
             )
         (function,) = self._functions.values()
-        return function(*args, **kwargs)
+        return function
 
     def __repr__(self) -> str:
         lines = "".join(f"\n  {function!r}" for function in self._functions.values())
