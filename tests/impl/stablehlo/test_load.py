@@ -183,6 +183,12 @@ def test_gradients_of_complex_functions_at_their_edges():
         np.testing.assert_allclose(*jacobians, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "uint32"])
+def test_upper_halves_of_products_of_32_bits(dtype: str):
+    x = np.array([2**31 - 1, 3, 2**30 + 7], dtype)
+    np.testing.assert_array_equal(_loaded(lax.mulhi, x, x)(x, x), lax.mulhi(x, x))
+
+
 def test_open_sizes_stay_open_in_graphs():
     import tensorflow as tf
 

@@ -119,6 +119,7 @@ def _constant_like(step: Step, x: Array, *, value: float) -> Array:
 
 
 @reads("chlo.mulhi")
+@reads_composite("chlo.mulhi")
 def _mulhi(step: Step, x: Array, y: Array) -> Array:
     return lax.mulhi(x, y)
 
