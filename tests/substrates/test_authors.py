@@ -1,4 +1,4 @@
-"""tf_substrates.authors: TensorFlow's form of it, and what JAX and NumPy have of it."""
+"""tf_substrates.authors for TensorFlow, and as it is rewritten for JAX and NumPy."""
 
 from __future__ import annotations
 

@@ -6,9 +6,10 @@ A library imports them beside TensorFlow:
     from tf_substrates import authors
     from tf_substrates.authors import prefer_static as ps
 
-As it stands it gets TensorFlow's form of them. What the rewriter makes of it gets JAX's or NumPy's:
-this package is itself rewritten as `tf_substrates.jax.authors` and `tf_substrates.numpy.authors`.
-Importing it imports no TensorFlow; what is asked of it does.
+A library that is not rewritten calls the helpers for TensorFlow. A library that is rewritten for
+JAX or NumPy calls `tf_substrates.jax.authors` or `tf_substrates.numpy.authors`, which the rewriter
+makes of this package. `import tf_substrates.authors` does not import TensorFlow; the first use of a
+helper does.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ from jax2tf._src.stablehlo.program import (
     Type,
     captures_of,
     numbers_of,
-    ops_of,
     regions_of,
 )
 from jax2tf._src.util.typing import PyTree
@@ -47,13 +46,7 @@ def without_broadcasts(program: Program) -> Program:
     }
     used = {number for function in functions.values() for number in used_in(function.body)}
     functions = {name: _without_unused(function, used) for name, function in functions.items()}
-    made = {
-        number: op
-        for function in functions.values()
-        for op in ops_of(function.body)
-        for number in op.results
-    }
-    return Program(functions, made)
+    return Program.of(functions)
 
 
 def used_in(region: Region) -> Iterator[int]:

@@ -45,7 +45,7 @@ def is_of_complex_sine(step: Step) -> bool:
 
 
 def _is_zero(step: Step, number: int) -> bool:
-    """Whether a value is the constant 0, or a broadcast of it."""
+    """Whether all elements of a value are the constant 0."""
     op = step.evaluator.program.definitions.get(number)
     if op is not None and op.name.endswith("broadcast_in_dim"):
         number = op.operands[0]

@@ -150,6 +150,13 @@ class Program:
     functions: Mapping[str, Function]
     definitions: Mapping[int, Op]
 
+    @classmethod
+    def of(cls, functions: Mapping[str, Function]) -> Program:
+        """The module of these functions."""
+        bodies = (function.body for function in functions.values())
+        ops = itertools.chain.from_iterable(map(ops_of, bodies))
+        return cls(functions, {number: op for op in ops for number in op.results})
+
     def ops(self) -> Iterator[Op]:
         """Every op, those of inner regions too."""
         for function in self.functions.values():

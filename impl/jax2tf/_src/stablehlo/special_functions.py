@@ -9,6 +9,7 @@ the op that an engine has for it. Others stay the ops that they are.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,10 +19,10 @@ from jax2tf._src.stablehlo.program import (
     Program,
     Region,
     TensorType,
+    Type,
     captures_of,
     needed,
     numbers_of,
-    ops_of,
     readers_of,
 )
 
@@ -77,14 +78,7 @@ def with_special_functions(program: Program) -> Program:
         for name, function in functions.items()
         if name not in computations
     }
-    functions |= pass_.made
-    definitions = {
-        number: op
-        for function in functions.values()
-        for op in ops_of(function.body)
-        for number in op.results
-    }
-    return Program(functions, definitions)
+    return Program.of(functions | pass_.made)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,6 +92,15 @@ class _Cone:
 
     ops: Sequence[Op]
     inputs: Sequence[int]
+
+    @functools.cached_property
+    def types(self) -> Mapping[int, Type]:
+        """The types of all that the ops read, by number."""
+        return {
+            number: kind
+            for op in self.ops
+            for number, kind in zip(op.operands, op.operand_types, strict=True)
+        }
 
     @property
     def moved(self) -> Iterator[Op]:
@@ -159,11 +162,7 @@ class _Pass:
 
     def _checked(self, cone: _Cone) -> _Cone | None:
         last = cone.ops[-1]
-        types = {
-            number: kind
-            for op in cone.ops
-            for number, kind in zip(op.operands, op.operand_types, strict=True)
-        }
+        types = cone.types
         arrays = [n for n in cone.inputs if types[n] == last.types[0]]
         others = [n for n in cone.inputs if n not in arrays]
         are_sizes = all(
@@ -182,12 +181,7 @@ class _Pass:
     def _call(self, cone: _Cone) -> Op:
         last = cone.ops[-1]
         name = self._name(last.primitive)
-        types = {
-            number: kind
-            for op in cone.ops
-            for number, kind in zip(op.operands, op.operand_types, strict=True)
-        }
-        given = tuple(types[number] for number in cone.inputs)
+        given = tuple(cone.types[number] for number in cone.inputs)
         new = {number: next(self._next) for number in cone.inputs}
         new |= {op.results[0]: next(self._next) for op in cone.ops}
         ops = tuple(

@@ -19,7 +19,7 @@ from jax2tf._src.export.onnx.pairs import data_beside, up_to_page
 
 # Arrays of fewer bytes stay in the model, which shape inference reads.
 _LARGE = 1 << 14
-# A file of protobuf holds less than 2 GB. What is added after the verification needs some of it.
+# Protobuf refuses files of 2 GB. The verification adds metadata, for which 4 kB stay free.
 _MAX_FILE = 2**31 - 4096
 # The fields of protobuf, with the wire type of what has a length.
 _GRAPH, _INITIALIZER, _RAW_DATA = (number << 3 | 2 for number in (7, 5, 9))

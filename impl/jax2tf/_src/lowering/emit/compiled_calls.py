@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from jax.extend import core as jex_core
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_INT4, INT4, carrier_of
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.dtypes import DType
+from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.tensors import Tensor
 
 # Among the compiler options of a jit equation: it is a run of small equations, which a pass moved
@@ -30,6 +33,18 @@ COMPILED_CONTROL_FLOW_DTYPES = COMPILED_DTYPES | {
     "float8_e5m2",
     *(dtype.name for dtype in INT4),
 }
+
+
+def call(
+    ctx: Context, jaxpr: jex_core.ClosedJaxpr, args: Sequence[Tensor], name: str
+) -> list[Tensor]:
+    """Calls a jaxpr as one function that XLA compiles."""
+
+    def body(ctx: Context, *inner: Tensor) -> list[Tensor]:
+        return ctx.inline(jaxpr, *inner)
+
+    key = ("compiled", Identity(jaxpr.jaxpr))
+    return ctx.function(key, body, *args, name=name, jit_compile=True)
 
 
 def unpacked(tensors: Sequence[Tensor]) -> list[Tensor]:

@@ -12,7 +12,7 @@ from jax.extend import core as jex_core
 
 from jax2tf._src import dims
 from jax2tf._src.lowering.context import Context
-from jax2tf._src.lowering.emit.compiled_calls import COMPILED_DTYPES
+from jax2tf._src.lowering.emit import compiled_calls
 from jax2tf._src.lowering.emit.compute_dtypes import INT4
 from jax2tf._src.ops import surroundings
 from jax2tf._src.targets.forms import Optimization
@@ -43,7 +43,7 @@ _FUSED = traits.DRAWS | frozenset(
 )
 
 # TensorFlow cannot hand these to compiled code as they are.
-_NOT_HANDED_OVER = COMPILED_DTYPES | {dtype.name for dtype in INT4}
+_NOT_HANDED_OVER = compiled_calls.COMPILED_DTYPES | {dtype.name for dtype in INT4}
 
 
 def compiled(ctx: Context, jaxpr: jex_core.ClosedJaxpr, *args: Tensor) -> list[Tensor] | None:
@@ -55,12 +55,7 @@ def compiled(ctx: Context, jaxpr: jex_core.ClosedJaxpr, *args: Tensor) -> list[T
         return None
     if not ctx.cached("is a draw", lambda: _is_draw(jaxpr), Identity(jaxpr.jaxpr)):
         return None
-
-    def body(ctx: Context, *inner: Tensor) -> list[Tensor]:
-        return ctx.inline(jaxpr, *inner)
-
-    key = ("draw", Identity(jaxpr.jaxpr))
-    return ctx.function(key, body, *args, name=ctx.eqn.params["name"], jit_compile=True)
+    return compiled_calls.call(ctx, jaxpr, args, ctx.eqn.params["name"])
 
 
 def is_compiled(ctx: Context) -> bool:

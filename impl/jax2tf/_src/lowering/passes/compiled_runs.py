@@ -1,13 +1,13 @@
 """Has XLA compile runs of small equations, and loops of them, inside of a graph.
 
-TensorFlow starts each op of a graph by itself, which takes longer than a small op computes. This
-pass moves a *run*, consecutive equations that XLA fuses well, into a jaxpr of its own. The rule of
-jit makes one function of it that XLA compiles when the graph first runs:
+TensorFlow takes longer to start a small op than to compute it. This pass moves a *run*, consecutive
+equations that XLA fuses well, into a jaxpr of its own. The rule of jit makes one function of that
+jaxpr, which XLA compiles when the graph first runs:
 
     a = dot x w            a = dot x w
     b = sin a              c = compiled a      compiled: a -> mul (sin a) a
-    c = mul b a      ->    d = sort c
-    d = sort c
+    c = mul b a      ->    d = eigh c
+    d = eigh c
 
 The weight of an equation is about the number of ops that TensorFlow would start for it. A run is
 compiled if its weight pays for the call of a compiled function. XLA compiles a function once for

@@ -11,7 +11,6 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import compiled_calls, random_bits
 from jax2tf._src.lowering.emit.mesh.shardings import constrained
 from jax2tf._src.lowering.registry import register
-from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.tensors import Tensor
 
 
@@ -27,21 +26,13 @@ def _jit(
     **_: object,
 ) -> list[Tensor]:
     if compiled_calls.COMPILED_RUN in compiler_options_kvs:
-        return _compiled_run(ctx, jaxpr, *args)
+        return compiled_calls.call(ctx, jaxpr, args, name)
     # Layouts, donation and the user's compiler options do not change the results.
     operands = constrained(ctx, args, in_shardings)
     results = random_bits.compiled(ctx, jaxpr, *operands)
     if results is None:
         results = ctx.call(jaxpr, *operands, name=name)
     return constrained(ctx, results, out_shardings)
-
-
-def _compiled_run(ctx: Context, jaxpr: jex_core.ClosedJaxpr, *args: Tensor) -> list[Tensor]:
-    def body(ctx: Context, *inner: Tensor) -> list[Tensor]:
-        return ctx.inline(jaxpr, *inner)
-
-    key = ("compiled run", Identity(jaxpr.jaxpr))
-    return ctx.function(key, body, *args, name="compiled_run", jit_compile=True)
 
 
 @register("closed_call", "eval_jaxpr", takes_keys=True)
