@@ -94,26 +94,25 @@ class FunctionsOfJax:
             ("close", name, shape, str(dtype)),
             lambda: self._agreeing(name, others, [candidate], [(x,) for x in samples], _are_close),
         )
-        return None if is_close is None else self._with_derivative_of(candidate, name)
+        return None if is_close is None else functools.partial(self._by_ops, name, candidate)
 
-    def _with_derivative_of(self, candidate: Callable[[Value], Value], name: str) -> OfJax:
+    def _by_ops(
+        self, name: str, candidate: Callable[[Value], Value], operands: Sequence[Value]
+    ) -> Value:
         """The function by its ops, with the derivative of another.
 
         Two versions of JAX may compute a special function by other ops, or differ at a pole.
         """
 
-        def by_ops(operands: Sequence[Value]) -> Value:
-            @jax.custom_jvp
-            def function(x: Value) -> Value:
-                return self._evaluate(name, [*operands[:-1], x])[0]
+        @jax.custom_jvp
+        def function(x: Value) -> Value:
+            return self._evaluate(name, [*operands[:-1], x])[0]
 
-            @function.defjvp
-            def jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> PyTree:
-                return function(*primals), jax.jvp(candidate, primals, tangents)[1]
+        @function.defjvp
+        def jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> PyTree:
+            return function(*primals), jax.jvp(candidate, primals, tangents)[1]
 
-            return function(operands[-1])
-
-        return by_ops
+        return function(operands[-1])
 
     def _with_sizes(self, name: str, operands: Sequence[Value]) -> list[Value] | None:
         """The operands with numbers in place of open sizes, and the shape of the last operand.
