@@ -30,6 +30,7 @@ from jax2tf._src.stablehlo.program import (
     regions_of,
 )
 from jax2tf._src.stablehlo.special_functions import with_special_functions
+from jax2tf._src.stablehlo.unnamed_functions import with_unnamed_functions
 from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import Dim as Size
 from jax2tf._src.util.typing import HloValue as Value
@@ -220,7 +221,8 @@ class Evaluator:
         self, program: Program, outside: Sequence[Callable[..., Sequence[Value]]] = ()
     ) -> None:
         given = program.functions.keys()
-        self.program = program = with_special_functions(without_broadcasts(program))
+        program = with_special_functions(without_broadcasts(program))
+        self.program = program = with_unnamed_functions(program)
         self._moved = program.functions.keys() - given
         self.outside = outside
         self.slices = {

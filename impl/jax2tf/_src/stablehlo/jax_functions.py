@@ -16,9 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jax2tf._src.api.errors import NotDifferentiableError
+from jax2tf._src.stablehlo.functions_with_loops import FunctionsWithLoops
 from jax2tf._src.stablehlo.known import Sizes, is_known
 from jax2tf._src.stablehlo.program import Function, Op, Program, TensorType, ops_of
 from jax2tf._src.stablehlo.special_functions import ELEMENTWISE, OF_COMPLEX, PRIMITIVES
+from jax2tf._src.stablehlo.unnamed_functions import WITH_LOOPS
 from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import Dim as Size
 from jax2tf._src.util.typing import HloValue as Value
@@ -63,12 +65,15 @@ class FunctionsOfJax:
     ) -> None:
         self._program, self._evaluate = program, evaluate
         self._found: Lru[int | None] = Lru(_KEPT)
+        self._with_loops = FunctionsWithLoops(program, evaluate)
 
     def find(self, name: str, operands: Sequence[Value]) -> OfJax | None:
         """JAX's function of all operands; None if the function may be another."""
         base = _NUMBERED.sub("", name)
         if base in _OF_ONE_ARRAY:
             return self._of_one_array(name, _OF_ONE_ARRAY[base], operands)
+        if base == WITH_LOOPS:
+            return self._with_loops.find(name, operands)
         is_gamma = base == _GAMMA and _may_draw(self._program.functions[name], operands)
         return self._gamma(name, operands) if is_gamma else None
 

@@ -208,6 +208,33 @@ def readers_of(program: Program) -> Mapping[int, list[Op | None]]:
     return readers
 
 
+def called_computations(program: Program) -> set[str]:
+    """The functions that combine the elements of an array, into which rules look."""
+    return {name for op in program.ops() for name in op.attributes.get("called_computations", ())}
+
+
+def renumbered(ops: Sequence[Op], new: dict[int, int], numbers: Iterator[int]) -> Iterator[Op]:
+    """The ops with other numbers: `new` has those of what they read, and gets those of what they
+    make.
+    """
+    for op in ops:
+        operands = tuple(new[number] for number in op.operands)
+        regions = tuple(_renumbered(region, new, numbers) for region in op.regions)
+        new.update((number, next(numbers)) for number in op.results)
+        results = tuple(new[number] for number in op.results)
+        yield dataclasses.replace(op, operands=operands, results=results, regions=regions)
+
+
+def _renumbered(region: Region, new: dict[int, int], numbers: Iterator[int]) -> Region:
+    new.update((number, next(numbers)) for number in region.arguments)
+    ops = tuple(renumbered(region.ops, new, numbers))
+    arguments, results, captures = (
+        tuple(new[number] for number in each)
+        for each in (region.arguments, region.results, region.captures)
+    )
+    return Region(arguments, region.types, ops, results, captures)
+
+
 # Ops that have effects, or call what may have some.
 _MAY_HAVE_EFFECTS = ("func.call", "stablehlo.call", "stablehlo.custom_call", "stablehlo.composite")
 

@@ -20,10 +20,12 @@ from jax2tf._src.stablehlo.program import (
     Region,
     TensorType,
     Type,
+    called_computations,
     captures_of,
     needed,
     numbers_of,
     readers_of,
+    renumbered,
 )
 
 # Primitives of one array, which gives the shape and the dtype of the result.
@@ -69,10 +71,7 @@ def with_special_functions(program: Program) -> Program:
         for name, function in program.functions.items()
     }
     pass_ = _Pass(Program(functions, program.definitions))
-    # Rules look into these for what combines the elements of an array.
-    computations = {
-        name for op in program.ops() for name in op.attributes.get("called_computations", ())
-    }
+    computations = called_computations(program)
     functions |= {
         name: dataclasses.replace(function, body=pass_.region(function.body))
         for name, function in functions.items()
@@ -183,15 +182,7 @@ class _Pass:
         name = self._name(last.primitive)
         given = tuple(cone.types[number] for number in cone.inputs)
         new = {number: next(self._next) for number in cone.inputs}
-        new |= {op.results[0]: next(self._next) for op in cone.ops}
-        ops = tuple(
-            dataclasses.replace(
-                op,
-                operands=tuple(new[number] for number in op.operands),
-                results=(new[op.results[0]],),
-            )
-            for op in cone.ops
-        )
+        ops = tuple(renumbered(cone.ops, new, self._next))
         arguments = tuple(new[number] for number in cone.inputs)
         body = Region(arguments, given, ops, (new[last.results[0]],), ())
         self.made[name] = Function(name, body, last.types)
