@@ -171,7 +171,14 @@ class Search:
                 numbers |= self._made_by(place)
         return gone
 
+    def computed(self, part: Part) -> list[int]:
+        """The values of the result's dtype that a part computes from constants only."""
+        numbers = (op.results[0] for op in part.ops if op.name != _CONSTANT)
+        dtype = self._dtype(part.ops[-1].results[0])
+        return [n for n in numbers if not self._is_array(n) and self._dtype(n) == dtype]
+
     def are_of(self, numbers: Iterable[int], dtype: np.dtype) -> bool:
+        """Whether values have a dtype."""
         return all(self._dtype(number) == dtype for number in numbers)
 
     def type_of(self, number: int) -> Type:

@@ -32,7 +32,7 @@ from jax2tf._src.stablehlo.program import (
 PRIMITIVES = frozenset(
     {
         *("acosh", "asinh", "atanh", "bessel_i0e", "bessel_i1e", "cosh", "digamma", "erf"),
-        *("erf_inv", "erfc", "lgamma", "sinh", "tan"),
+        *("erf_inv", "erfc", "lgamma", "log2", "sinh", "tan"),
     }
 )
 # Those that JAX writes as many ops for complex numbers.
@@ -58,8 +58,9 @@ _OF_SIZES = frozenset(
 )
 _CONSTANT = "stablehlo.constant"
 _CONTROL_FLOW = ("stablehlo.case", "stablehlo.if", "stablehlo.while")
-# A primitive that is one or two ops is read as these.
+# A primitive that is one or two ops is read as these, if they have its derivative.
 _FEWEST_OPS = 4
+_OF_TWO_OPS = ("log2",)
 
 
 def with_special_functions(program: Program) -> Program:
@@ -168,7 +169,8 @@ class _Pass:
             isinstance(kind, TensorType) and kind.dtype.kind == "i"
             for kind in map(types.__getitem__, others)
         )
-        if len(arrays) != 1 or not are_sizes or len([*cone.moved]) < _FEWEST_OPS:
+        fewest = 2 if last.primitive in _OF_TWO_OPS else _FEWEST_OPS
+        if len(arrays) != 1 or not are_sizes or len([*cone.moved]) < fewest:
             return None
         inside = {op.results[0] for op in cone.ops}
         for op in cone.moved:

@@ -24,8 +24,8 @@ from jax2tf._src.stablehlo.program import (
     renumbered,
 )
 
-# The name of the functions with loops. The function of a name and TRIED gives the value and the
-# operands, from as few arrays as they can be computed from.
+# The name of the functions with loops. The function of a name and TRIED gives the value, the arrays
+# and the floats that are computed from constants, from as few arrays as it takes.
 WITH_LOOPS, TRIED = "special_function_with_loops", ".tried"
 _BESSEL, _LIMIT_OF_BESSEL = "bessel_i0e", 8.0
 _CONTROL_FLOW = ("stablehlo.case", "stablehlo.if", "stablehlo.while")
@@ -118,13 +118,16 @@ class _Pass:
         if not is_bessel and min(search.loops, default=place) >= place:
             return None
         frontier: Frontier | None = search.start(place)
-        while frontier is not None and not _is_done(search, frontier, is_bessel=is_bessel):
+        kind = search.ops[place].types[0]
+        assert isinstance(kind, TensorType)
+        while frontier is not None and not (
+            search.are_of(frontier.arrays, kind.dtype)
+            and _is_done(search, frontier, is_bessel=is_bessel)
+        ):
             frontier = search.follow(frontier)
         if frontier is None or not frontier.arrays:
             return None
         if is_bessel:
-            kind = search.ops[place].types[0]
-            assert isinstance(kind, TensorType)
             frontier = search.before(frontier, "stablehlo.abs", kind.dtype)
             if frontier is None:
                 return None
@@ -144,7 +147,7 @@ class _Pass:
         self.made[name] = self._function(search, name, part, [result])
         if not is_bessel:
             tried = search.part(search.fewest(found.frontier), found.last)
-            given = [result, *part.arrays]
+            given = [result, *part.arrays, *search.computed(part)]
             self.made[name + TRIED] = self._function(search, name + TRIED, tried, given)
         return dataclasses.replace(
             part.ops[-1],
