@@ -14,7 +14,7 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
 from jax2tf._src.stablehlo.known import is_known
-from jax2tf._src.stablehlo.program import Function, Program, TensorType, ops_of
+from jax2tf._src.stablehlo.program import Function, Program, TensorType, Type, ops_of
 from jax2tf._src.stablehlo.unnamed_functions import TRIED
 from jax2tf._src.util.lru import Lru
 from jax2tf._src.util.typing import Dim as Size
@@ -56,9 +56,8 @@ class FunctionsWithLoops:
 
     def find(self, name: str, operands: Sequence[Value]) -> Callable[[Sequence[Value]], Value]:
         """The function by its ops, with JAX's derivative if it is a function of JAX's."""
-        types = self._program.functions[name].body.types
-        count = sum(not _is_size(t) for t in types)  # type: ignore[arg-type]
-        sizes = operands[: len(operands) - count]
+        count = len(operands) - _count_of_arrays(self._program.functions[name])
+        sizes = operands[:count]
 
         @jax.custom_jvp
         def function(*arrays: Value) -> Value:
@@ -70,7 +69,7 @@ class FunctionsWithLoops:
             return function(*primals), tangent
 
         function.defjvp(jvp, symbolic_zeros=True)
-        return lambda operands: function(*operands[len(sizes) :])
+        return lambda operands: function(*operands[count:])
 
     def _of_jax(self, name: str, arrays: Sequence[Value]) -> Callable[..., Value] | None:
         """JAX's function of the operands; None if the function may be another."""
@@ -83,15 +82,17 @@ class FunctionsWithLoops:
     def _tried(self, name: str) -> Callable[..., Value] | None:
         function = self._program.functions[name]
         tried = self._program.functions[name + TRIED]
-        closed = [_closed(t) for t in tried.body.types]
-        sizes = [np.full(s.shape, _OPEN_SIZE_TRIED, s.dtype) for s in closed if _is_size(s)]
-        arrays = [t for t in closed if not _is_size(t)]
+        closed = list(map(_closed, tried.body.types))
+        sizes = [
+            np.full(s.shape, _OPEN_SIZE_TRIED, s.dtype) for s in closed if s.dtype.kind in "iu"
+        ]
+        arrays = [s for s in closed if s.dtype.kind not in "iu"]
         with jax.ensure_compile_time_eval():
             run = jax.jit(lambda *arrays: self._evaluate(name + TRIED, [*sizes, *arrays]))
             results = [list(map(np.asarray, run(*each))) for each in _rounds(arrays)]
             if not _can_tell([y for y, *_ in results]):
                 return None
-            count = sum(not _is_size(t) for t in function.body.types)  # type: ignore[arg-type]
+            count = _count_of_arrays(function)
             computed = [x for _, *values in results[:1] for x in values[count:]]
             constants = _constants(tried, computed, results[0][0].dtype)
             for candidate, arity in _candidates(function):
@@ -114,8 +115,8 @@ def _tangent(
         given = dict(zip(places, some, strict=True))
         return function(*(given.get(i, x) for i, x in enumerate(primals)))
 
-    given = tuple([each[i] for i in places] for each in (primals, tangents))
-    return jax.jvp(of_some, *given)[1]
+    some, of_these = ([each[i] for i in places] for each in (primals, tangents))
+    return jax.jvp(of_some, some, of_these)[1]
 
 
 def _candidates(function: Function) -> list[tuple[Callable[..., Value], int]]:
@@ -138,9 +139,7 @@ def _choices(
             yield choice
 
 
-def _chosen(
-    choice: Sequence[int | Value], function: Callable[..., Value], *arrays: Value
-) -> Value:
+def _chosen(choice: Sequence[int | Value], function: Callable[..., Value], *arrays: Value) -> Value:
     return function(*(arrays[x] if isinstance(x, int) else x for x in choice))
 
 
@@ -158,14 +157,14 @@ def _constants(function: Function, computed: Sequence[Value], dtype: np.dtype) -
     return [np.array(x, dtype) for x in floats if abs(x) <= largest]
 
 
-def _rounds(types: Sequence[TensorType]) -> Iterator[list[Value]]:
+def _rounds(types: Sequence[jax.ShapeDtypeStruct]) -> Iterator[list[Value]]:
     """Operands with samples: as many times as it takes to have several of each."""
     largest = max(int(np.prod(t.shape)) for t in types)
     for number in range(max(_FEWEST_ROUNDS, -(-_FEWEST_TRIED // max(largest, 1)))):
         yield [_sampled(t, number, place) for place, t in enumerate(types)]
 
 
-def _sampled(kind: TensorType, number: int, place: int) -> Value:
+def _sampled(kind: jax.ShapeDtypeStruct, number: int, place: int) -> Value:
     """Elements of the samples; those of each operand come in another order."""
     count = int(np.prod(kind.shape))
     indices = (np.arange(count) + number * max(count, 1)) * (2 * place + 1)
@@ -191,15 +190,16 @@ def _are_close(x: Value, y: Value) -> bool:
     return bool(np.all(are_near | (x == y) | (np.isnan(x) & np.isnan(y))))
 
 
-def _is_size(kind: TensorType) -> bool:
-    return kind.dtype.kind in "iu"
+def _count_of_arrays(function: Function) -> int:
+    """The number of the operands that are no sizes: these come last."""
+    return sum(isinstance(t, TensorType) and t.dtype.kind not in "iu" for t in function.body.types)
 
 
-def _closed(kind: PyTree) -> TensorType:
+def _closed(kind: Type) -> jax.ShapeDtypeStruct:
     """The type with a number for each open size."""
     assert isinstance(kind, TensorType)
     shape = tuple(_OPEN_SIZE_TRIED if size is None else size for size in kind.shape)
-    return TensorType(shape, kind.dtype)
+    return jax.ShapeDtypeStruct(shape, kind.dtype)
 
 
 def _is_plain(size: Size) -> bool:

@@ -29,9 +29,9 @@ def is_special_loop(op: Op) -> bool:
         return False
     dtypes = [t.dtype for t in op.types if isinstance(t, TensorType)]
     floats = [dtype for dtype in dtypes if _is_float(dtype)]
-    others = [dtype for dtype in dtypes if dtype.kind in "iuc"]
+    others = [dtype.kind for dtype in dtypes if dtype.kind in "iuc"]
     are_floats = len(floats) >= _FEWEST_CARRIED and len({*floats}) == 1
-    return are_floats and np.dtype(bool) in dtypes and others in ([], [np.dtype(np.int32)])
+    return are_floats and np.dtype(bool) in dtypes and others in ([], ["i"])
 
 
 def constant(definitions: Mapping[int, Op], number: int) -> np.ndarray | None:

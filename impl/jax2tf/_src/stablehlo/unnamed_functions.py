@@ -10,6 +10,8 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 
+import numpy as np
+
 from jax2tf._src.stablehlo.parts import Frontier, Part, Search, constant, is_special_loop
 from jax2tf._src.stablehlo.program import (
     Function,
@@ -101,8 +103,9 @@ class _Pass:
 
     def _selects_nan(self, op: Op) -> bool:
         value = constant(self._definitions, op.operands[1])
-        is_float = value is not None and value.size > 0 and value.dtype.kind not in "biu"
-        return is_float and bool((value != value).all())
+        if value is None or value.dtype.kind in "biu" or not value.size:
+            return False
+        return bool(np.all(value != value))
 
     def _ends_bessel(self, op: Op) -> bool:
         """Whether an op selects one of two series by `x <= 8`."""
@@ -110,8 +113,8 @@ class _Pass:
         if not self._has_bessel or test is None or test.name != "stablehlo.compare":
             return False
         limit = constant(self._definitions, test.operands[1])
-        is_limit = limit is not None and limit.size > 0 and bool((limit == _LIMIT_OF_BESSEL).all())
-        return is_limit and test.attributes["comparison_direction"] == "LE"
+        is_limit = limit is not None and limit.size > 0 and np.all(limit == _LIMIT_OF_BESSEL)
+        return bool(is_limit) and test.attributes["comparison_direction"] == "LE"
 
     def _found(self, search: Search, place: int, *, is_bessel: bool) -> _Found | None:
         """The part that a selection ends; None if it is no function with loops, nor bessel_i0e."""
