@@ -239,6 +239,7 @@ def test_a_factor_that_happens_to_be_zero():
         ("(b, _", r"dimension 0 is '\(b, _'; close each parenthesis"),
         ("b, _ _", r"dimension 1 is '_ _'; .* '_' alone; commas divide them"),
         ("b, 2*_", r"dimension 1 is '2\*_'; .* '_' alone"),
+        ("?, 4", r"'\?' shows an open size that has no name.* such as 'b'"),
     ],
 )
 def test_placeholders_in_a_wrong_place(spec, words):

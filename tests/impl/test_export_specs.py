@@ -41,6 +41,10 @@ class TestSpecs:
     def test_what_says_shape_and_dtype(self, spec, expected, tmp_path):
         assert self.inputs(lambda x: x + x, spec, tmp_path) == {"x": expected}
 
+    def test_an_open_size_needs_a_name(self, tmp_path):
+        with pytest.raises(ValueError, match=r"'\?' shows an open size .*give it a name"):
+            self.inputs(lambda x: x, "?, 4", tmp_path)
+
     def test_trees_names_and_positions(self, tmp_path):
         def fun(x, tree, *rest, flag=True, Mask):
             return x + tree["a"] + tree["b"][0] + rest[0] + Mask if flag else x

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -169,3 +170,57 @@ def test_rows_that_a_loop_writes_in_part():
     specs = export.symbolic_shape("b, c")
     loaded = _loaded(function, jax.ShapeDtypeStruct(specs, np.float32))
     np.testing.assert_array_equal(loaded(X), function(X))
+
+
+def test_special_functions_with_loops_have_jax_derivatives():
+    def function(a: jax.Array, x: jax.Array) -> jax.Array:
+        return lax.igammac(jnp.exp(a), x) * 2
+
+    a, x = jnp.array([0.3, 1.2]), jnp.array([0.5, 2.0])
+    loaded = _loaded(function, a, x)
+    got, want = (
+        jax.jit(jax.grad(lambda a, x, f=f: f(a, x).sum(), (0, 1)))(a, x) for f in (loaded, function)
+    )
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_a_constant_may_be_an_operand_of_a_function_with_loops():
+    x = jnp.array([0.25, 0.75])
+    loaded = _loaded(lambda x: lax.betainc(jnp.full_like(x, 2), jnp.full_like(x, 3), x), x)
+    gradient = jax.jit(jax.grad(lambda x: loaded(x).sum()))(x)
+    np.testing.assert_allclose(gradient, 12 * x * (1 - x) ** 2, 1e-5)
+
+
+def test_other_functions_with_loops_have_no_other_derivatives():
+    def function(x: jax.Array) -> jax.Array:
+        def step(carry: Any) -> Any:
+            go, *values = carry
+            return go & (values[0] > 0.1), *(value / 2 for value in values)
+
+        done = lax.while_loop(lambda carry: carry[0].any(), step, (x > 0, x, x, x + 1, x))
+        return jnp.where(x > 3, jnp.nan, done[3])
+
+    loaded = _loaded(function, X)
+    np.testing.assert_array_equal(loaded(X), function(X))
+    got, want = (jax.jvp(f, (X,), (X,))[1] for f in (loaded, function))
+    np.testing.assert_array_equal(got, want)
+    with pytest.raises(ValueError, match="Reverse-mode differentiation does not work"):
+        jax.grad(lambda x: loaded(x).sum())(X)
+
+
+def test_special_functions_of_few_ops_or_of_no_name():
+    functions = [lax.bessel_i0e, *([lax.log2] if hasattr(lax, "log2") else [])]
+    for function, dtype in itertools.product(functions, ("float32", "bfloat16")):
+        x = jnp.array([0.0, 1e-40, -0.3, 2.0, 40.0], dtype)
+        got, want = (
+            jax.jit(jax.grad(lambda x, f=f: f(x).sum()))(x)
+            for f in (_loaded(function, x), function)
+        )
+        np.testing.assert_array_equal(np.asarray(got, np.float32), np.asarray(want, np.float32))
+
+
+def test_searches_in_dtypes_without_infinities():
+    x = jnp.array([1, 3, 2], "float8_e4m3fnuz")
+    for search in (lax.argmax, lax.argmin):
+        function = lambda x, search=search: search(x, 0, np.int32)  # noqa: E731
+        assert search.__name__ in _primitives(jax.make_jaxpr(_loaded(function, x))(x).jaxpr)

@@ -17,6 +17,10 @@ from jax2tf._src.util.lru import cached
 from jax2tf._src.util.symbolic_sizes import is_static
 from jax2tf._src.util.typing import Dim, PyTree
 
+# The reason for which a spec with a "?", as a loaded function shows it, is refused.
+WITHOUT_NAME = (
+    "'?' shows an open size that has no name. What to do: give it a name, such as 'b', or a number"
+)
 _COMPARISON_HELP = "a comparison such as 'b >= 8', 'mod(b, 4) == 0' or 'a <= 2*b'"
 
 
@@ -192,8 +196,9 @@ def symbolic_shape(
         symbolic = tuple(export.symbolic_shape(_filled(spec.text, known), scope=scope))
     # JAX parses it with Python's tokenizer, which raises errors of its own types.
     except Exception as error:
+        reason = WITHOUT_NAME if "?" in spec.text else error
         raise ValueError(
-            f"{where}: polymorphic_shapes {spec.text!r} does not fit its shape {shape}: {error}"
+            f"{where}: polymorphic_shapes {spec.text!r} does not fit its shape {shape}: {reason}"
         ) from error
     if len(symbolic) != shape.rank:
         raise ValueError(

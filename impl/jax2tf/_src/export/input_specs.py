@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jax import export as jax_export
 
-from jax2tf._src.dims import bounds
+from jax2tf._src.dims import bounds, specs
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.lazy_imports import classes, tf
 from jax2tf._src.util.option_checks import shown
@@ -98,7 +98,8 @@ class Reader:
             symbolic = jax_export.symbolic_shape(shape.strip(), scope=self._scope)
         # JAX reads the shape with Python's tokenizer, which raises other exceptions.
         except Exception as error:
-            raise _unreadable(text, where, str(error)) from error
+            reason = specs.WITHOUT_NAME if "?" in shape else str(error)
+            raise _unreadable(text, where, reason) from error
         if not dtypes.is_of_jax(dtype):
             raise _unreadable(text, where, f"files have no dtype {name.strip()!r}")
         if dtype.name != name.strip():
