@@ -185,10 +185,10 @@ def test_special_functions_with_loops_have_jax_derivatives():
 
 
 def test_a_constant_may_be_an_operand_of_a_function_with_loops():
-    x = jnp.array([0.25, 0.75])
-    loaded = _loaded(lambda x: lax.betainc(jnp.full_like(x, 2), jnp.full_like(x, 3), x), x)
+    x = jnp.array([0.25, 2.0])
+    loaded = _loaded(lambda x: lax.igamma(jnp.full_like(x, 2), x), x)
     gradient = jax.jit(jax.grad(lambda x: loaded(x).sum()))(x)
-    np.testing.assert_allclose(gradient, 12 * x * (1 - x) ** 2, 1e-5)
+    np.testing.assert_allclose(gradient, x * jnp.exp(-x), 1e-5)
 
 
 def test_other_functions_with_loops_have_no_other_derivatives():
