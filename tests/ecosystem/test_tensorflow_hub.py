@@ -1,4 +1,4 @@
-"""tensorflow-hub reads a SavedModel of jax2tf as a layer of Keras 2, as the guide shows, and Keras 3
+"""tensorflow-hub reads a SavedModel of jax2tf as a layer of Keras 2, as the guide shows; Keras 3
 refuses that layer, as it says too.
 """
 
