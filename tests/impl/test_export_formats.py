@@ -21,6 +21,17 @@ def test_what_stands_in_a_package_s_place_is_no_package(broken, monkeypatch):
         packages.require(["onnx"], "writing it")
 
 
+def test_all_packages_that_are_missing_are_named_at_once(monkeypatch):
+    for name in ("tensorflow", "onnx_ir", "onnx"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(
+        jax2tf.MissingPackageError,
+        match=r"needs the packages tensorflow and onnx and onnx_ir, which are not installed. What "
+        r"to do: install them with pip install tensorflow, .* and the extra `onnx` \(pip [^)]*\)$",
+    ):
+        packages.require(["tensorflow", "numpy", "onnx", "onnx_ir"], "writing it")
+
+
 def test_what_node_js_is_asked_and_answers(tmp_path, monkeypatch):
     """A program in Node.js's place doubles what it is given, and refuses what has no elements."""
     node = tmp_path / "node"

@@ -72,6 +72,9 @@ def test_the_table_says_how_to_install_what_is_missing(monkeypatch):
         "    pip install 'jax2tf[tensorflow,litert,onnx,openvino,checkpoints]'",
         "    pip install --no-deps tensorflowjs",
     ]
+    with monkeypatch.context() as without:
+        without.setattr(versions, "_of_module", lambda name: "-")
+        assert "    pip install 'jax2tf[litert-int8]'  # instead, without" in versions.table()
     monkeypatch.setattr(versions, "_of_distribution", lambda name: "1.0")
     assert "install what" not in versions.table()
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

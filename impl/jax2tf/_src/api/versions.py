@@ -24,6 +24,9 @@ _TO_INSTALL = (
 # The version of a package that is not installed.
 _NONE = "-"
 
+# The extra that stands in for TensorFlow's converter.
+_WITHOUT = "litert-int8"
+
 # The other packages: the tested versions, the extra that brings them, and their purpose.
 _OTHERS = {
     "jaxlib": ("0.10 to 0.12", "", "JAX's compiler"),
@@ -31,6 +34,7 @@ _OTHERS = {
     "ml-dtypes": ("0.6", "", "bfloat16 and smaller dtypes"),
     "keras": ("3.15", "tensorflow", "layers of jax2tf.Module, models in call_tf"),
     "ai-edge-litert": ("2.3", "litert", "LiteRT"),
+    "litert-quantizer": ("0.11", _WITHOUT, 'LiteRT, quantize="int8" without TensorFlow'),
     "onnx-ir": ("1.1", "onnx", "ONNX, the writer"),
     "onnx": ("1.23", "onnx", "ONNX, the format"),
     "onnxruntime": ("1.31", "onnx", "ONNX, the engine"),
@@ -107,8 +111,11 @@ def table() -> str:
 
 def _to_install(missing: Mapping[str, str]) -> list[str]:
     """The commands that bring missing packages, given with the extra of each."""
-    extras = ",".join(dict.fromkeys(extra for extra in missing.values() if extra))
+    extras = ",".join(dict.fromkeys(e for e in missing.values() if e not in ("", _WITHOUT)))
     commands = [f"pip install 'jax2tf[{extras}]'"] if extras else []
+    if "tensorflow" in missing and _WITHOUT in missing.values():
+        # It pins ai-edge-litert. Where TensorFlow is installed, TensorFlow does its work.
+        commands.append(f"pip install 'jax2tf[{_WITHOUT}]'  # instead, without TensorFlow")
     if "tensorflowjs" in missing:
         # Its dependencies pin an old TensorFlow: no extra can bring it.
         commands.append("pip install --no-deps tensorflowjs")

@@ -28,11 +28,10 @@ def require(names: Sequence[str], purpose: str, otherwise: str = "") -> None:
     """Refuses to begin without these modules, and does not import them.
 
     Raises:
-      MissingPackageError: one of them is not installed.
+      MissingPackageError: one or more of them are not installed. The message names all of them.
     """
-    for name in names:
-        if not is_installed(name):
-            raise _missing(name, purpose, otherwise)
+    if missing := [name for name in names if not is_installed(name)]:
+        raise _missing(missing, purpose, otherwise)
 
 
 def import_package(name: str, purpose: str) -> PyTree:
@@ -54,10 +53,13 @@ def is_installed(name: str) -> bool:
         return False
 
 
-def _missing(name: str, purpose: str, otherwise: str) -> MissingPackageError:
+def _missing(names: Sequence[str], purpose: str, otherwise: str) -> MissingPackageError:
+    several = len(names) > 1
+    needed, are, it = ("packages", "are", "them") if several else ("package", "is", "it")
+    ways = " and ".join(dict.fromkeys(_INSTALLED_BY[name] for name in names))
     also = f"; or {otherwise}" if otherwise else ""
     return MissingPackageError(
-        f"jax2tf.export: {purpose} needs the package {name}, which is not installed. What to do: "
-        f"install it with {_INSTALLED_BY[name]}{also}",
-        name=name,
+        f"jax2tf.export: {purpose} needs the {needed} {' and '.join(names)}, which {are} not "
+        f"installed. What to do: install {it} with {ways}{also}",
+        name=names[0],
     )
