@@ -122,7 +122,11 @@ def test_converter_under_the_judge(tmp_path):
 
 
 # What needs an engine or another backend of Keras is tested beside others of its kind.
-ELSEWHERE = ("consumers/test_examples.py", "ecosystem/test_keras.py")
+ELSEWHERE = (
+    "consumers/test_examples.py",
+    "ecosystem/test_keras.py",
+    "fleet/test_examples.py",
+)
 
 
 def test_every_program_is_tested_and_listed():

@@ -72,6 +72,13 @@ def program(name):
     return module
 
 
+def test_batch_job(tmp_path):
+    """The second worker has the other shards; what has results is not computed again."""
+    in_jax, from_files, computed = program("batch_job").main(str(tmp_path))
+    assert in_jax == from_files > 0.95
+    assert computed == [2, 2, 0]
+
+
 def test_speech_front_end(tmp_path):
     """A higher tone is loudest in a higher band."""
     difference, bands = program("speech_front_end").main(str(tmp_path))
