@@ -253,6 +253,25 @@ def test_the_step_of_a_loop_and_the_equation_of_its_body_are_found(monkeypatch, 
     assert f"{__file__}:" in found.source
 
 
+def test_a_loop_that_carries_keys_is_followed(monkeypatch, tmp_path):
+    """Its body is a file whose inputs are the data of the keys."""
+    wrong = registry.Rule(lambda ctx, x: ops.raw.Sigmoid(x=x), frozenset(), False, False)
+    rules = registry._RULES[lax.tanh_p]
+    monkeypatch.setitem(registry._RULES, lax.tanh_p, dict.fromkeys(rules, wrong))
+
+    def walk(x):
+        def step(carry, _):
+            key, x = carry
+            key, own = jax.random.split(key)
+            return (key, jnp.tanh(x + jax.random.normal(own, x.shape))), None
+
+        return lax.scan(step, (jax.random.key(0), x), length=3)[0][1]
+
+    jax2tf.export(walk, None, "4", tmp_path / "walk.onnx", verify=False)
+    found = jax2tf.locate(walk, None, "4", tmp_path / "walk.onnx")
+    assert (found.primitive, found.step[-1]) == ("tanh", "step 0 of scan")
+
+
 @pytest.mark.parametrize("suffix", [".tflite", ".xml", ""])
 def test_files_of_other_engines_tell_their_tensors(tmp_path, suffix):
     path = tmp_path / f"model{suffix}"

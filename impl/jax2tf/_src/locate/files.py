@@ -21,6 +21,7 @@ from jax2tf._src.export.formats import Format
 from jax2tf._src.export.job import Job
 from jax2tf._src.export.signatures import Input, Signature
 from jax2tf._src.locate.program import Program, Values, is_key, numbered
+from jax2tf._src.lowering.passes.keys import keys_of
 from jax2tf._src.util.typing import Array, Option, PyTree
 
 Outputs = dict[str, np.ndarray]
@@ -124,9 +125,10 @@ def signature_of(
     """A jaxpr as a signature of a list of parameters and of inputs.
 
     Most engines have no complex numbers: those of inputs and outputs are two arrays, which
-    `real_arrays` makes and `joined` puts together.
+    `real_arrays` makes and `joined` puts together. No engine has keys: inputs are their data.
     """
     function = jex_core.jaxpr_as_fun(closed)
+    avals = closed.in_avals[len(closed.in_avals) - len(inputs) :]
 
     def named(params: Sequence[Array], *given: Array) -> dict[str, Array]:
         parts = iter(given)
@@ -134,6 +136,7 @@ def signature_of(
             lax.complex(next(parts), next(parts)) if _is_complex(spec.dtype) else next(parts)
             for spec in inputs
         ]
+        operands = list(map(keys_of, operands, avals))
         results = zip(names, function(*(params or ()), *operands), strict=True)
         return {k: v for name, result in results for k, v in _parts(name, result)}
 

@@ -132,10 +132,7 @@ def in_files(maker: Files) -> Runners:
 
 
 def _runner_of_file(maker: Files, program: Program) -> Runner:
-    inputs = [
-        Input(f"x{i}", f"x{i}", np.shape(x), as_numpy(x).dtype)
-        for i, x in enumerate(program.leaves)
-    ]
+    inputs = [Input(f"x{i}", f"x{i}", x.shape, x.dtype) for i, x in enumerate(program.inputs)]
     names = dict(numbered(program.readable()))
     closed = program.with_outputs(list(names.values()))
     signature = files.signature_of(closed, list(names), inputs, "serving_default")

@@ -50,8 +50,8 @@ class Program:
 
     @property
     def inputs(self) -> tuple[np.ndarray, ...]:
-        """The leaves that are inputs."""
-        return tuple(np.asarray(leaf) for leaf in self.leaves[self.n_params :])
+        """The leaves that are inputs; the data of keys."""
+        return tuple(as_numpy(leaf) for leaf in self.leaves[self.n_params :])
 
     def given(self) -> Values:
         """The values of the arguments and of the constants."""
