@@ -197,6 +197,16 @@ def test_the_error_of_a_function_that_got_a_number(params, folder):
     assert any("jax2tf.export(model) called it in JAX" in n for n in caught.value.__notes__)
 
 
+def test_parameters_that_are_variables_of_tensorflow(tmp_path):
+    """As those of a model of Keras whose backend is TensorFlow."""
+    params = {"w": tf.Variable(np.ones((4, 3), np.float32))}
+    with pytest.raises(TypeError) as caught:
+        export(lambda params, x: x @ params["w"], params, "b, 4", tmp_path / "m.tflite")
+    (note,) = (n for n in caught.value.__notes__ if "called it in JAX" in n)
+    assert "params['w'] is a value of TensorFlow, and JAX takes arrays" in note
+    assert "start the program with KERAS_BACKEND=jax" in note
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_names_of_parameters(suffix, folder):
     # All in one file, whose names for them have to differ too.

@@ -156,7 +156,22 @@ def _note(
     return (
         f"jax2tf.export({function.name}) called it in JAX with {title}: "
         f"{function.called_with((params, *args), kwargs)}. Inputs are made from specs, parameters "
-        "are what params holds or names"
+        f"are what params holds or names{_of_variables(params)}"
+    )
+
+
+def _of_variables(params: PyTree) -> str:
+    """What to do where a parameter is a variable of TensorFlow, as a model of Keras may have."""
+    leaves = jax.tree_util.tree_leaves_with_path(params)
+    paths = [
+        jax.tree_util.keystr(p) for p, x in leaves if type(x).__module__.startswith("tensorflow")
+    ]
+    if not paths:
+        return ""
+    return (
+        f". params{paths[0]} is a value of TensorFlow, and JAX takes arrays. What to do: give its "
+        "array (x.numpy()); if it is of a model of Keras, start the program with "
+        "KERAS_BACKEND=jax in its environment, so that the model computes in JAX"
     )
 
 
