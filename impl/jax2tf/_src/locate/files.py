@@ -136,8 +136,8 @@ def signature_of(
             lax.complex(next(parts), next(parts)) if _is_complex(spec.dtype) else next(parts)
             for spec in inputs
         ]
-        operands = list(map(keys_of, operands, avals))
-        results = zip(names, function(*(params or ()), *operands), strict=True)
+        typed = [keys_of(jnp.asarray(x), aval) for x, aval in zip(operands, avals, strict=True)]
+        results = zip(names, function(*(params or ()), *typed), strict=True)
         return {k: v for name, result in results for k, v in _parts(name, result)}
 
     split = tuple(part for spec in inputs for part in _real(spec))
