@@ -6,6 +6,7 @@ a `Frame` of the thread: what is assigned there is seen in that call, and nowher
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import sys
@@ -13,7 +14,7 @@ import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 
@@ -21,10 +22,12 @@ class Held:
     """What tf.Variable is on either substrate.
 
     Attributes:
-      held: its value outside of calls of `functional`.
+      held: its value outside of calls of `functional` and of what JAX traces.
+      made_in: the trace of a loop that it was made in, if it has no value outside of that.
     """
 
     held: Any
+    made_in: Any = None
 
     @property
     def name(self) -> str:
@@ -38,7 +41,14 @@ class Held:
     def dtype(self) -> Any:
         raise NotImplementedError
 
+    @property
+    def trainable(self) -> bool:
+        raise NotImplementedError
+
     def value(self) -> Any:
+        raise NotImplementedError
+
+    def assign(self, value: Any) -> Any:
         raise NotImplementedError
 
 
@@ -67,6 +77,10 @@ class Frame:
         self._note(variable)
         return self.values[id(variable)]
 
+    def owner_of(self, variable: Held) -> Any:
+        """None: no trace of a loop has given the variable its value."""
+        return None
+
     def assign(self, variable: Held, value: Any) -> None:
         self._note(variable)
         self.values[id(variable)] = value
@@ -89,26 +103,52 @@ class Frame:
                 f"it uses the variable {variable.name!r}, which is not in the state. What to do:"
                 " call `init` with arguments for which the function uses all of its variables"
             )
-        self.add(variable, variable.held)
+        self.add(variable, held_of(variable))
 
     def _error(self, what: str) -> Exception:
         errors = importlib.import_module("tf_substrates.numpy.errors")
         return errors.StatefulError(f"functional({self.function.__name__}): {what}.")
 
 
+def held_of(variable: Held) -> Any:
+    """The value of a variable outside of calls of `functional` and of what JAX traces.
+
+    Raises:
+      StatefulError: it was made in a trace that has ended.
+    """
+    if variable.made_in is None or not variable.made_in.ended:
+        return variable.held
+    errors = importlib.import_module("tf_substrates.numpy.errors")
+    raise errors.StatefulError(
+        f"tf.Variable: {variable.name} was made in a loop or a branch that JAX has traced, and has"
+        " no value outside of it. What to do: make it before the loop (an optimizer's variables by"
+        " its `build`), or return its value from the loop."
+    )
+
+
 class _Frames(threading.local):
-    """The frames of a thread, the outermost first."""
+    """The frames of a thread, and the regions that JAX traces, the outermost first."""
 
     def __init__(self) -> None:
-        self.stack: list[Frame] = []
+        self.stack: list[Any] = []
 
 
 _FRAMES = _Frames()
 
 
-def current() -> Frame | None:
-    """The frame of the call that is under way."""
+def current() -> Any:
+    """The frame of the call that is under way, or the region that JAX traces; None outside."""
     return _FRAMES.stack[-1] if _FRAMES.stack else None
+
+
+@contextlib.contextmanager
+def entered(frame: Any) -> Iterator[None]:
+    """A block in which variables have the values of a frame, or of a region that JAX traces."""
+    _FRAMES.stack.append(frame)
+    try:
+        yield
+    finally:
+        _FRAMES.stack.pop()
 
 
 class Functional:
@@ -147,7 +187,7 @@ class Functional:
                     " call `init` outside of jax.jit and jax.grad"
                 )
         self.variables = found
-        return {name: _array(variable.held) for name, variable in found.items()}
+        return {name: array_of(variable.held) for name, variable in found.items()}
 
     def __call__(self, state: dict[str, Any], *args: Any, **kwargs: Any) -> tuple:
         """`(state after the call, result)`.
@@ -172,7 +212,7 @@ class Functional:
             frame.add(variable, _value(self.__name__, name, variable, state[name]))
         result = _run(frame, self.function, args, kwargs)
         after = {
-            name: _array(frame.values[id(variable)]) for name, variable in self.variables.items()
+            name: array_of(frame.values[id(variable)]) for name, variable in self.variables.items()
         }
         return after, result
 
@@ -213,15 +253,12 @@ def functional(f: Callable) -> Functional:
 
 
 def _run(frame: Frame, function: Callable, args: tuple, kwargs: dict) -> Any:
-    _FRAMES.stack.append(frame)
-    try:
-        nest = importlib.import_module("tf_substrates.numpy.nest")
-        return nest.map_structure(_array, function(*args, **kwargs))
-    finally:
-        _FRAMES.stack.pop()
+    nest = importlib.import_module("tf_substrates.numpy.nest")
+    with entered(frame):
+        return nest.map_structure(array_of, function(*args, **kwargs))
 
 
-def _array(value: Any) -> Any:
+def array_of(value: Any) -> Any:
     """The value of a variable, which a result holds; everything else is given back."""
     return value.value() if isinstance(value, Held) else value
 
@@ -248,7 +285,7 @@ def _value(function: str, name: str, variable: Held, value: Any) -> Any:
 
 
 def _place() -> Any:
-    jax_variables = sys.modules.get("tf_substrates.jax.variables")
+    jax_variables = sys.modules.get("tf_substrates.jax.traced_variables")
     return None if jax_variables is None else jax_variables.place_of_trace()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from tf_substrates.numpy.captures import captured_call
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.namespaces import export
 from tf_substrates.numpy.tensors import convert, traced
+from tf_substrates.numpy.traced_variables import Carried, carrying
 
 JAX_MODE = False
 if JAX_MODE:
@@ -37,27 +39,32 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: Any = None)
 
 def switch(index: Any, functions: list) -> Any:
     """jax.lax.switch over functions whose results may be any structures, all alike."""
+    return carrying(functools.partial(_switch_with, index, functions))
+
+
+def _switch_with(index: Any, functions: list, carried: Carried) -> tuple:
+    """The result, and the values of the variables that one of the functions assigns."""
     structures: list = []
 
-    def branch(function: Callable) -> Callable:
-        def call() -> list:
+    def branch(function: Callable) -> list:
+        with carried.region([]) as region:
             result = function()
             structures.append(result)
-            return [
+            leaves = [
                 None if leaf is None else xp.asarray(convert(leaf))
                 for leaf in nest.flatten(result, True)
             ]
-
-        return call
+            return [*leaves, *region.after(carried.variables)]
 
     leaves = captured_call(
         lambda functions, _: jax.lax.switch(index, functions),
-        [branch(function) for function in functions],
+        [functools.partial(branch, function) for function in functions],
         [],
     )
     for other in structures[1:]:
         nest.assert_same_structure(structures[0], other)
-    return nest.pack_sequence_as(structures[0], leaves, True)
+    size = len(leaves) - len(carried.variables)
+    return nest.pack_sequence_as(structures[0], leaves[:size], True), leaves[size:]
 
 
 @export("case")

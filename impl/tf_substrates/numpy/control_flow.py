@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from tf_substrates.numpy.random import step_of_loop
 from tf_substrates.numpy.recording import current_tapes, staged
 from tf_substrates.numpy.shapes import TensorSpec, TypeSpec
 from tf_substrates.numpy.tensors import convert, wrap
+from tf_substrates.numpy.traced_variables import AssignedInMapError, Carried, carrying
 
 JAX_MODE = False
 if JAX_MODE:
@@ -127,7 +129,7 @@ def _scanned(step: Callable, start: Any, rows: list, reverse: bool = False) -> A
     rows = [xp.asarray(row) for row in rows]
     try:
         with step_of_loop(None):
-            return jax.lax.scan(step, start, rows, reverse=reverse)
+            return carrying(functools.partial(_scan_with, step, start, rows, reverse))
     except DrawnInLoopError:
         if not staged():
             raise
@@ -139,7 +141,24 @@ def _scanned(step: Callable, start: Any, rows: list, reverse: bool = False) -> A
 
     numbers = np.arange(rows[0].shape[0], dtype=np.int32)
     numbers = numbers[::-1] if reverse else numbers
-    return jax.lax.scan(counted, start, (xp.asarray(numbers), rows), reverse=reverse)
+    numbered = (xp.asarray(numbers), rows)
+    return carrying(functools.partial(_scan_with, counted, start, numbered, reverse))
+
+
+def _scan_with(step: Callable, start: Any, rows: Any, reverse: bool, carried: Carried) -> tuple:
+    """jax.lax.scan's result, and the values of the variables that a step assigns."""
+
+    def step_with(carry: tuple, row: Any) -> tuple:
+        kept, values = carry
+        with carried.region(values) as region:
+            kept, made = step(kept, row)
+            values = region.after(carried.variables)
+        carried.require_whole()
+        return (kept, values), made
+
+    made: Any
+    (last, values), made = jax.lax.scan(step_with, (start, carried.start()), rows, reverse=reverse)
+    return (last, made), values
 
 
 @export("vectorized_map")
@@ -149,7 +168,11 @@ def vectorized_map(
     """`fn` of all rows at once: jax.vmap on JAX, one row after the other on NumPy.
 
     Rows of length 1 go with every other, as TensorFlow lets them. Values that are made of tensors,
-    such as distributions, are taken apart and put together again.
+    such as distributions, are taken apart and put together again. If `fn` assigns variables, it
+    runs for one row after the other.
+
+    Raises:
+      StatefulError: `fn` assigns variables, and `fallback_to_while_loop` is false.
     """
     leaves, _ = _rows(elems, expand=True)
     count = max(leaf.shape[0] for leaf in leaves)
@@ -163,12 +186,18 @@ def vectorized_map(
         def call(*row: Any) -> list:
             at = iter(row)
             whole = [next(at) if leaf.shape[0] == count else leaf[0] for leaf in leaves]
-            result = fn(nest.pack_sequence_as(elems, whole, True))
+            with Carried([], 0).region([], _ASSIGNED_IN_MAP):
+                result = fn(nest.pack_sequence_as(elems, whole, True))
             structure.append(result)
             return [xp.asarray(convert(leaf)) for leaf in nest.flatten(result, True)]
 
-        made = jax.vmap(call)(*[xp.asarray(leaf) for leaf in leaves if leaf.shape[0] == count])
-        return nest.pack_sequence_as(structure[0], made, True)
+        columns = [xp.asarray(leaf) for leaf in leaves if leaf.shape[0] == count]
+        try:
+            made = jax.vmap(call)(*columns)
+            return nest.pack_sequence_as(structure[0], made, True)
+        except AssignedInMapError:
+            if not fallback_to_while_loop:
+                raise
     if count == 0:
         raise ValueError(
             "vectorized_map of no rows: NumPy, or a tape, has nothing to find the shapes with"
@@ -180,6 +209,13 @@ def vectorized_map(
     flat = [[convert(leaf) for leaf in nest.flatten(result, True)] for result in results]
     made = [wrap(stack(list(column))) for column in zip(*flat, strict=True)]
     return nest.pack_sequence_as(results[0], made, True)
+
+
+_ASSIGNED_IN_MAP = (
+    AssignedInMapError,
+    "tf.vectorized_map: `fn` assigns the variable {name}, and runs for all rows at once. What to"
+    " do: use tf.map_fn, or leave `fallback_to_while_loop` true.",
+)
 
 
 @export("scan")

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from tf_substrates.functional_state import current
+from tf_substrates.functional_state import Held, array_of, current, held_of
 from tf_substrates.numpy import dtypes, nest
 from tf_substrates.numpy.namespaces import export, op
 from tf_substrates.numpy.random import no_values
 from tf_substrates.numpy.recording import is_recording, recorded
 from tf_substrates.numpy.shapes import TensorShape, TensorSpec
 from tf_substrates.numpy.tensors import convert, wrap
+from tf_substrates.numpy.traced_variables import Again, MadeInFunction, Region
 
 JAX_MODE = False
 if JAX_MODE:
@@ -53,11 +54,11 @@ def function(
         return functools.partial(
             function, input_signature=input_signature, autograph=autograph, jit_compile=jit_compile
         )
-    compiled = _jitted(func) if JAX_MODE else func
+    compiled = _Jitted(func) if JAX_MODE else func
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
-        # A tape looks into it, and so does tf_substrates.functional.
+        # A tape looks into it, and so do tf_substrates.functional and what has the variables.
         plain = is_recording() or _SETTINGS.run_functions_eagerly or current() is not None
         return func(*args, **kwargs) if plain else compiled(*args, **kwargs)
 
@@ -134,7 +135,8 @@ def _concrete(function: Callable, signature: Any, *args: Any, **kwargs: Any) -> 
         filled = nest.map_structure(
             lambda leaf: next(given) if isinstance(leaf, TensorSpec) else leaf, (args, kwargs)
         )
-        result = function.python_function(*filled[0], **filled[1])  # type: ignore[attr-defined]
+        with Region().entered():
+            result = function.python_function(*filled[0], **filled[1])  # type: ignore[attr-defined]
         return nest.map_structure(lambda leaf: None if leaf is None else convert(leaf), result)
 
     zeros = [
@@ -153,26 +155,71 @@ def _concrete(function: Callable, signature: Any, *args: Any, **kwargs: Any) -> 
     return ConcreteFunction(function, args, kwargs, described)
 
 
-def _jitted(func: Callable) -> Callable:
+class _Jitted:
     """jax.jit over the arrays among the leaves; everything else decides which trace it is.
 
-    Short vectors of integers that are known are no arrays: they may be shapes.
+    Short vectors of integers that are known are no arrays: they may be shapes. The variables that a
+    trace reads or assigns are arguments of it too.
     """
 
-    @functools.partial(jax.jit, static_argnums=(0, 1))
-    def traced(structure: Any, static: tuple, arrays: list) -> Any:
-        at = iter(arrays)
-        leaves = [next(at) if value is _ARRAY else _given(value) for value in static]
-        args, kwargs = jax.tree_util.tree_unflatten(structure, leaves)
-        return func(*args, **kwargs)
+    def __init__(self, function: Callable):
+        self._function = function
+        self._traced = jax.jit(self._trace, static_argnums=(0, 1))
+        # By what decides the trace: the variables in the order in which they were met.
+        self._variables: dict[tuple, dict[int, Held]] = {}
+        self._made: set[tuple] = set()
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
         arrays = [leaf for leaf in leaves if _is_array(leaf)]
         static = tuple(_ARRAY if _is_array(leaf) else _kept(leaf) for leaf in leaves)
-        return traced(structure, static, arrays)
+        while True:
+            variables = list(self._met(structure, static).values())
+            values = [held_of(variable) for variable in variables]
+            try:
+                result, assigned = self._traced(structure, static, arrays, values)
+            except Again:
+                continue
+            except MadeInFunction:
+                return self._first_call(structure, static, args, kwargs)
+            for position, value in assigned.items():
+                variables[position].assign(value)
+            return result
 
-    return call
+    def _met(self, structure: Any, static: tuple) -> dict[int, Held]:
+        try:
+            return self._variables.setdefault((structure, static), {})
+        except TypeError:
+            return {}  # jax.jit says which leaf it is that has no hash
+
+    def _trace(self, structure: Any, static: tuple, arrays: list, values: list) -> tuple:
+        at = iter(arrays)
+        leaves = [next(at) if value is _ARRAY else _given(value) for value in static]
+        args, kwargs = jax.tree_util.tree_unflatten(structure, leaves)
+        met = self._met(structure, static)
+        variables = list(met.values())[: len(values)]
+        region = Region(is_function=True)
+        for variable, value in zip(variables, values, strict=True):
+            region.give(variable, value)
+        with region.entered():
+            result = jax.tree_util.tree_map(array_of, self._function(*args, **kwargs))
+        if region.missed:
+            met.update(region.missed)
+            raise Again
+        positions = [i for i, v in enumerate(variables) if id(v) in region.assigned]
+        after = region.after([variables[i] for i in positions])
+        return result, dict(zip(positions, after, strict=True))
+
+    def _first_call(self, structure: Any, static: tuple, args: tuple, kwargs: dict) -> Any:
+        """The call that makes the function's variables, without jax.jit."""
+        if (structure, static) in self._made:
+            raise ValueError(
+                f"tf.function: {getattr(self._function, '__name__', self._function)} makes a"
+                " tf.Variable in each call, and may make it in the first one alone. What to do:"
+                " make it once, outside of the function or where an attribute is still None."
+            )
+        self._made.add((structure, static))
+        return self._function(*args, **kwargs)
 
 
 # What stands for an array among the static leaves.

@@ -83,7 +83,7 @@ class Log:
         """The array, or what stood for it where the tape was opened."""
         return _through(self.frames, array)
 
-    def track_variable(self, variable: Any, value: Any) -> None:
+    def track_variable(self, variable: Any, value: Any, owner: Any = None) -> None:
         value = self.here(value)
         _, values = self.variables.setdefault(id(variable), (variable, []))
         if not any(known is value for known in values):
@@ -120,10 +120,12 @@ class Frame(Log):
     def track(self, array: Any) -> None:
         """Nothing is watched here that is not watched outside."""
 
-    def track_variable(self, variable: Any, value: Any) -> None:
+    def track_variable(self, variable: Any, value: Any, owner: Any = None) -> None:
+        if owner is self:
+            return  # the value is the trace's own
         for log in self.outer:
             if log.watches_variables:
-                log.track_variable(variable, value)
+                log.track_variable(variable, value, owner)
         array = _through(self.frames, value)
         if is_differentiable(array) and id(array) not in self.arguments:
             self.missed.append(array)
@@ -261,12 +263,21 @@ def _add(log: Log, call: Call) -> None:
         log.track(output)
 
 
-def accessed(variable: Any, value: Any) -> None:
-    """Tells recording tapes that a variable was read."""
+def accessed(variable: Any, value: Any, owner: Any = None) -> None:
+    """Tells recording tapes that a variable was read.
+
+    Args:
+      owner: the frame of the trace that has given the variable this value.
+    """
     if is_recording() and variable.trainable:
         for log in _active():
             if log.watches_variables:
-                log.track_variable(variable, value)
+                log.track_variable(variable, value, owner)
+
+
+def innermost_frame() -> Frame | None:
+    """The branch or the step that JAX traces, as the tapes outside know it."""
+    return _STATE.frames[-1] if _STATE.frames else None
 
 
 def remember(log: Log) -> None:

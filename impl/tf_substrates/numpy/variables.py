@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy as xp
 
-from tf_substrates.functional_state import Held, current
+from tf_substrates.functional_state import Held, current, held_of
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.arrays.slicing import getitem
 from tf_substrates.numpy.errors import StatefulError
@@ -17,10 +17,11 @@ from tf_substrates.numpy.namespaces import export
 from tf_substrates.numpy.recording import accessed
 from tf_substrates.numpy.shapes import TensorShape
 from tf_substrates.numpy.tensors import OPERATORS, Reference, convert, traced, wrap
+from tf_substrates.numpy.traced_variables import place_of_trace
 
 JAX_MODE = False
 if JAX_MODE:
-    import jax.extend
+    import jax
 
 
 def _operator(name: str) -> Callable:
@@ -59,7 +60,11 @@ class VariableAggregation(enum.Enum):
 
 @export("Variable")
 class Variable(Held):
-    """A tensor that is assigned to. On JAX that is refused while JAX traces the value.
+    """A tensor that is assigned to.
+
+    On JAX, tf.function, loops and branches take the values of their variables in and out. Where
+    jax.jit itself traces the function, tf_substrates.functional does, and without it an assignment
+    is refused.
 
     >>> from tf_substrates.numpy import tf
     >>> v = tf.Variable([1.0, 2.0])
@@ -91,10 +96,8 @@ class Variable(Held):
     ):
         if initial_value is None:
             raise ValueError("The `initial_value` arg to `tf.Variable` must be specified.")
-        if callable(initial_value):
-            initial_value = initial_value()
         # What it has outside of calls of tf_substrates.functional.
-        self.held = _own(convert(initial_value, dtype))
+        self.held = _initial(initial_value, dtype)
         self._name = name or "Variable"
         self._trainable = True if trainable is None else bool(trainable)
         self._constraint = constraint
@@ -106,7 +109,7 @@ class Variable(Held):
     @property
     def _value(self) -> Any:
         frame = current()
-        return self.held if frame is None else frame.value_of(self)
+        return held_of(self) if frame is None else frame.value_of(self)
 
     @property
     def name(self) -> str:
@@ -133,9 +136,10 @@ class Variable(Held):
         return self
 
     def value(self) -> Any:
+        value, frame = self._value, current()
         if JAX_MODE:
-            accessed(self, self._value)
-        return wrap(self._value)
+            accessed(self, value, None if frame is None else frame.owner_of(self))
+        return wrap(value)
 
     def read_value(self) -> Any:
         return self.value()
@@ -173,9 +177,10 @@ class Variable(Held):
             self.held = own
         elif JAX_MODE and frame.place != place_of_trace():
             raise StatefulError(
-                f"tf.Variable.assign: {self.name} is assigned in a branch, a loop or a derivative"
-                " that JAX traces, and tf_substrates.functional has the state of whole calls."
-                " What to do: return the value from there, and assign it in the function itself."
+                f"tf.Variable.assign: {self.name} is assigned in a function that JAX traces for"
+                " jax.jit, jax.grad, jax.vmap or a loop of jax.lax, inside of tf.function,"
+                " tf_substrates.functional or a loop of tf. What to do: use the loops and the tapes"
+                " of tf there, or return the value and assign it outside."
             )
         else:
             frame.assign(self, own)
@@ -254,6 +259,15 @@ def _own(array: Any) -> Any:
     return xp.array(array)
 
 
-def place_of_trace() -> Any:
-    """Something that is equal in one trace of JAX's, and differs in a branch or loop in it."""
-    return jax.extend.core.get_opaque_trace_state(convention="flax") if JAX_MODE else None
+def _initial(value: Any, dtype: Any) -> Any:
+    """The first value. What is known while JAX traces is an array that can stay when it has."""
+    if not JAX_MODE:
+        return _own(convert(value() if callable(value) else value, dtype))
+    if callable(value):
+        with jax.ensure_compile_time_eval():
+            return _own(convert(value(), dtype))
+    array = convert(value, dtype)
+    if traced(array):
+        return _own(array)
+    with jax.ensure_compile_time_eval():
+        return _own(array)

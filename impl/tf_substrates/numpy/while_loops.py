@@ -15,12 +15,13 @@ from tf_substrates.numpy.branches import switch
 from tf_substrates.numpy.captures import captured_call
 from tf_substrates.numpy.carried import arrays_of, converted
 from tf_substrates.numpy.counted_loops import known_length
-from tf_substrates.numpy.errors import DrawnInLoopError, UnknownValueError
+from tf_substrates.numpy.errors import DrawnInLoopError, StatefulError, UnknownValueError
 from tf_substrates.numpy.known_values import known
 from tf_substrates.numpy.namespaces import export
 from tf_substrates.numpy.random import step_of_loop
 from tf_substrates.numpy.recording import current_tapes, staged
 from tf_substrates.numpy.tensors import convert, traced, wrap
+from tf_substrates.numpy.traced_variables import Carried, carrying
 
 JAX_MODE = False
 if JAX_MODE:
@@ -46,7 +47,7 @@ def while_loop(
     many steps, which has reverse ones too. Where the variables change their shapes, or a step needs
     to know how many were before it, the loop runs step by step if it is known when it ends, and
     where it is known how far it may go, as one branch after the other. A sampler with a state draws
-    anew in every step.
+    anew in every step. A tf.Variable that `body` assigns goes from step to step.
 
     >>> from tf_substrates.numpy import tf
     >>> i, x = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2.0), (0, 1.0))
@@ -57,6 +58,7 @@ def while_loop(
       TypeError: `cond` or `body` is no function, or on JAX a variable changes its shape and what
         JAX traces decides when the loop ends.
       ValueError: there are no variables, or `body` returns another structure.
+      StatefulError: `cond` assigns a tf.Variable where JAX traces the loop.
     """
     if not callable(cond):
         raise TypeError("'cond' must be callable.")
@@ -200,21 +202,41 @@ def _next(body: Callable, values: Any) -> Any:
 
 
 def _jax_while(cond: Callable, body: Callable, values: Any, limit: Any) -> Any:
+    return carrying(functools.partial(_while_with, cond, body, values, limit))
+
+
+def _while_with(cond: Callable, body: Callable, values: Any, limit: Any, carried: Carried) -> tuple:
+    """The variables of the loop at its end, and the values of the tf.Variables that it assigns."""
+    first = arrays_of(values)
+    size = len(first)
+
     def step(leaves: list) -> list:
-        return arrays_of(_next(body, nest.pack_sequence_as(values, leaves, True)))
+        with carried.region(leaves[size:]) as region:
+            new = arrays_of(_next(body, nest.pack_sequence_as(values, leaves[:size], True)))
+            after = region.after(carried.variables)
+        carried.require_whole()
+        return [*new, *after]
 
     def holds(leaves: list) -> Any:
-        return xp.asarray(
-            convert(_call(cond, nest.pack_sequence_as(values, leaves, True)))
-        ).reshape(())
+        with carried.region(leaves[size:], _ASSIGNED_IN_CONDITION):
+            holds = convert(_call(cond, nest.pack_sequence_as(values, leaves[:size], True)))
+        return xp.asarray(holds).reshape(())
 
-    start = _with_element_shapes(step, arrays_of(values))
+    of_variables = carried.start()
+    start = _with_element_shapes(step, [*first, *of_variables])
     given = [
-        carried if hasattr(leaf, "_as_carry") else convert(leaf)
-        for leaf, carried in zip(nest.flatten(values, True), start, strict=True)
+        known if hasattr(leaf, "_as_carry") else convert(leaf)
+        for leaf, known in zip([*nest.flatten(values, True), *of_variables], start, strict=True)
     ]
     leaves = captured_call(functools.partial(_loop, limit, given), [holds, step], start)
-    return nest.pack_sequence_as(values, leaves, True)
+    return nest.pack_sequence_as(values, leaves[:size], True), leaves[size:]
+
+
+_ASSIGNED_IN_CONDITION = (
+    StatefulError,
+    "tf.while_loop: `cond` assigns the variable {name}, and on JAX it may only read. What to do:"
+    " assign it in `body`.",
+)
 
 
 def _loop(limit: Any, given: list, functions: list, start: list) -> list:
