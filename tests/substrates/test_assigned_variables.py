@@ -227,3 +227,65 @@ def test_what_has_no_value_outside_is_refused():
     with pytest.raises(StatefulError, match=r"v:0 is assigned .*tf_substrates\.functional"):
         jax.jit(lambda n: a_sum(tf, v, n))(3)
     assert float(v) == 4.0
+
+
+class Momentum:
+    """A rule as optax has them; `anchored` makes its first state depend on the parameters."""
+
+    def __init__(self, anchored=False):
+        self.anchored = anchored
+
+    def init(self, params):
+        return {"trace": params if self.anchored else [0.0 * p for p in params], "count": 0}
+
+    def update(self, gradients, state, params):
+        trace = [g + 0.5 * t for g, t in zip(gradients, state["trace"], strict=True)]
+        return [-0.1 * t for t in trace], {"trace": trace, "count": state["count"] + 1}
+
+
+def test_an_optimizer_in_each_way_to_train():
+    tf = tf_of("jax")
+    start = [1.0, -2.0]
+
+    def training(optimizer, v):
+        def step(i):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum((v - 3.0) ** 2)
+            optimizer.apply_gradients([(tape.gradient(loss, v), v)])
+            return (i + 1,)
+
+        return step
+
+    def by_loop(steps, step):
+        return tf.while_loop(lambda i: i < steps, step, (0,))
+
+    expected, trace = np.array(start), np.zeros(2)
+    for _ in range(3):
+        trace = 2 * (expected - 3) + 0.5 * trace
+        expected = expected - 0.1 * trace
+    ways = {
+        "eager": lambda step: [step(tf.constant(i)) for i in range(3)],
+        "loop": lambda step: by_loop(3, step),
+        "function": lambda step: [tf.function(step)(tf.constant(i)) for i in range(3)],
+        "loop in a function": lambda step: tf.function(by_loop)(tf.constant(3), step),
+    }
+    for name, train in ways.items():
+        v, optimizer = tf.Variable(start), tf_substrates.Optimizer(Momentum())
+        train(training(optimizer, v))
+        np.testing.assert_allclose(v.numpy(), expected, rtol=1e-6, err_msg=name)
+        assert [int(x.numpy()) for x in optimizer.variables if x.name == "optimizer_0:0"] == [3]
+    v, optimizer = tf.Variable(start), tf_substrates.Optimizer(Momentum())
+    pure = tf_substrates.functional(lambda n: by_loop(n, training(optimizer, v)))
+    state, _ = jax.jit(pure)(pure.init(tf.constant(1)), tf.constant(3))
+    np.testing.assert_allclose(state["Variable"], expected, rtol=1e-6)
+    anchored = tf_substrates.Optimizer(Momentum(anchored=True))
+    train = training(anchored, v)
+    with pytest.raises(ValueError, match=r"first state .*Variable:0.*call `build` with the var"):
+        by_loop(3, lambda i: train(i + tf.cast(v.assign(v * 0.5)[0] > 9.0, tf.int32)))
+    anchored.build([v])
+    by_loop(3, train)
+    assert not np.allclose(v.numpy(), start)
+    with pytest.raises(ValueError, match=r"trains \[Variable:0\], and was given \[other:0\]"):
+        anchored.apply_gradients([(tf.constant(1.0), tf.Variable(1.0, name="other"))])
+    with pytest.raises(ValueError, match=r"no variable of \[Variable:0\] has a gradient"):
+        anchored.apply_gradients([(None, v)])

@@ -190,6 +190,56 @@ class SolversTest(test_util.TestCase):
             self.assertTrue(self.evaluate(found.converged))
             self.assertAllClose(target, self.evaluate(found.position), rtol=1e-5)
 
+    @test_util.numpy_disable_gradient_test
+    def testMinimizeOfVariables(self):
+        x, speed = tf.Variable(0.0, name="x"), tf.Variable(0.0, name="speed")
+
+        class Momentum:
+            def apply_gradients(self, pairs):
+                for gradient, variable in pairs:
+                    speed.assign(0.5 * speed + gradient)
+                    variable.assign_sub(0.1 * speed)
+
+        def loss():
+            return (x - 5.0) ** 2
+
+        expected = []
+        for _ in range(30):
+            with tf.GradientTape() as tape:
+                value = loss()
+            Momentum().apply_gradients([(tape.gradient(value, x), x)])
+            expected.append(self.evaluate(value))
+        last = self.evaluate(x)
+        for given in ({}, {"trainable_variables": [x]}, {"jit_compile": True}):
+            x.assign(0.0)
+            speed.assign(0.0)
+            losses = tfm.minimize(loss, num_steps=30, optimizer=Momentum(), **given)
+            self.assertAllClose(expected, self.evaluate(losses), rtol=1e-4)
+            self.assertAllClose(last, self.evaluate(x), rtol=1e-5)
+
+    @test_util.numpy_disable_gradient_test
+    def testFitSurrogatePosteriorOfVariables(self):
+        # TensorFlow Probability's JAX side has it only in this module.
+        from tensorflow_probability.python.vi import optimization
+
+        location = tf.Variable(0.0, name="location")
+
+        class Descent:
+            def apply_gradients(self, pairs):
+                for gradient, variable in pairs:
+                    variable.assign_sub(0.1 * gradient)
+
+        losses = optimization.fit_surrogate_posterior(
+            tfd.Normal(3.0, 1.0).log_prob,
+            tfd.Normal(location, 1.0),
+            optimizer=Descent(),
+            num_steps=60,
+            sample_size=50,
+            seed=test_util.test_seed(),
+        )
+        self.assertEqual([60], list(losses.shape))
+        self.assertAllClose(3.0, self.evaluate(location), atol=0.2)
+
     def testMinimizersWithoutGradients(self):
         def banana(x, y):
             return (1.0 - x) ** 2 + 5.0 * (y - x**2) ** 2
