@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tf_substrates.numpy.namespaces import export
+from tf_substrates.numpy.variables import Variable
 
 _SCOPES: list[str] = []
 
@@ -196,8 +197,6 @@ def _is_module(value: Any) -> bool:
 
 
 def _is_variable(value: Any) -> bool:
-    from tf_substrates.numpy.variables import Variable
-
     return isinstance(value, Variable)
 
 

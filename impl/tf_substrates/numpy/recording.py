@@ -14,12 +14,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import importlib
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from tf_substrates.numpy.known_values import Known
+from tf_substrates.numpy.registered_types import as_registered
 
 JAX_MODE = False
 if JAX_MODE:
@@ -219,7 +219,6 @@ def record(function: Callable, args: tuple, kwargs: dict, connects: bool = True)
     """The result of a function, a call that the recording tapes see."""
     leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
     # What becomes a tensor becomes one while the tapes look on: it may be computed of variables.
-    as_registered = importlib.import_module(f"{__package__}.tensors").as_registered
     leaves = [
         stands_for(leaf.__tf_tensor__() if hasattr(leaf, "__tf_tensor__") else as_registered(leaf))
         for leaf in leaves

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy as xp
 
-from tf_substrates.numpy import dtypes
+from tf_substrates.numpy import dtypes, registered_types
 from tf_substrates.numpy.errors import UnknownValueError, invalid_argument
 from tf_substrates.numpy.known_values import Known, unchanging
 from tf_substrates.numpy.namespaces import export, op
@@ -27,9 +27,6 @@ if JAX_MODE:
 
 # The functions behind Tensor's operators, by the operator's name; the math module fills it.
 OPERATORS: dict[str, Callable] = {}
-
-# What tf.register_tensor_conversion_function registered: (priority, type, function).
-_CONVERSIONS: list[tuple[int, Any, Callable]] = []
 
 
 def _operator(name: str) -> Callable:
@@ -281,21 +278,13 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Any:
         return value if JAX_MODE else value.view(np.ndarray)
     if isinstance(value, (np.ndarray, np.generic)):
         return _from_numpy(value, hint if dtype is None else dtype)
-    made = as_registered(value, None if dtype is None else dtypes.as_dtype(dtype))
+    made = registered_types.as_registered(value, None if dtype is None else dtypes.as_dtype(dtype))
     if made is not value:
         return convert(made, dtype)
     if dtype is None and hint is not None:
         with contextlib.suppress(TypeError):
             return _from_python(value, hint)
     return _from_python(value, dtype)
-
-
-def as_registered(value: Any, dtype: Any = None) -> Any:
-    """The tensor of a value of a registered type; everything else is given back."""
-    for _, kind, function in _CONVERSIONS:
-        if isinstance(value, kind):
-            return function(value, dtype=dtype)
-    return value
 
 
 def _from_numpy(value: Any, dtype: Any) -> np.ndarray:
@@ -501,8 +490,7 @@ def register_tensor_conversion_function(
 
     Lower priorities come first.
     """
-    _CONVERSIONS.append((priority, base_type, conversion_func))
-    _CONVERSIONS.sort(key=lambda entry: entry[0])
+    registered_types.register(base_type, conversion_func, priority)
 
 
 def operands(op_name: str, *values: Any) -> list:

@@ -123,19 +123,13 @@ class LinearOperator(CompositeTensor, Module):
         return linalg.slogdet(self.to_dense())[1]
 
     def _adjoint(self) -> LinearOperator:
-        from tf_substrates.numpy.linear_operators.composed import LinearOperatorAdjoint
-
-        return LinearOperatorAdjoint(self)
+        return EXPORTS["linalg.LinearOperatorAdjoint"](self)
 
     def _inverse(self) -> LinearOperator:
-        from tf_substrates.numpy.linear_operators.composed import LinearOperatorInversion
-
-        return LinearOperatorInversion(self)
+        return EXPORTS["linalg.LinearOperatorInversion"](self)
 
     def _cholesky(self) -> LinearOperator:
-        from tf_substrates.numpy.linear_operators.dense import LinearOperatorLowerTriangular
-
-        return LinearOperatorLowerTriangular(
+        return EXPORTS["linalg.LinearOperatorLowerTriangular"](
             linalg.cholesky(self.to_dense()),
             is_non_singular=True,
             is_self_adjoint=False,
@@ -144,9 +138,7 @@ class LinearOperator(CompositeTensor, Module):
 
     def _product(self, other: LinearOperator) -> LinearOperator:
         """The operator `self @ other`."""
-        from tf_substrates.numpy.linear_operators.composed import LinearOperatorComposition
-
-        return LinearOperatorComposition([self, other])
+        return EXPORTS["linalg.LinearOperatorComposition"]([self, other])
 
     # Properties.
 
