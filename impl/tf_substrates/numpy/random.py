@@ -24,8 +24,8 @@ import numpy as xp
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import DrawnInLoopError, invalid_argument
 from tf_substrates.numpy.namespaces import export, named, op
+from tf_substrates.numpy.sine_and_cosine import sine_and_cosine
 from tf_substrates.numpy.tensors import convert, is_key, static_shape, static_value, traced
-from tf_substrates.numpy.turns import sine_and_cosine
 
 JAX_MODE = False
 if JAX_MODE:
