@@ -107,11 +107,11 @@ def test_other_operands_are_jaxs():
 
 
 def test_marked_arrays_of_numpy_take_the_dtype_of_a_tensor():
-    members = importlib.import_module("tf_substrates.jax.members")
+    attributes = importlib.import_module("tf_substrates.jax.tensor_attributes")
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
     try:
-        weights = members.as_number(np.array([0.5, 2.0]))
+        weights = attributes.as_number(np.array([0.5, 2.0]))
 
         def both(x):
             return weights * x, x / weights

@@ -73,7 +73,7 @@ REWRITES = [
     ),
 ]
 
-IMPORT = "from tf_substrates.jax.members import as_tensorflow as _as_tensorflow"
+IMPORT = "from tf_substrates.jax.tensor_attributes import as_tensorflow as _as_tensorflow"
 # Attributes of shapes, dtypes and tensors. {i} is the import, {t} the function.
 MEMBERS = [
     ("y = x.shape.rank", "{i}; y = {t}(x.shape).rank"),

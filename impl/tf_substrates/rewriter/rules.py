@@ -36,7 +36,7 @@ def edits_of(
     used |= {_AS_TENSORFLOW} if any(isinstance(wrap, Edit) for wrap in wraps) else set()
     if used:
         names = ", ".join(f"{name[1:]} as {name}" for name in sorted(used))
-        where = f"tf_substrates.{substrate.name}.members"
+        where = f"tf_substrates.{substrate.name}.tensor_attributes"
         found += [*wraps, Import(f"from {where} import {names}")]
     found += [Import(f"import {substrate.of(name)}") for name in substrate.imports.get(module, ())]
     if module in substrate.extended:
