@@ -12,8 +12,8 @@ import numpy as xp
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.math.dtype_groups import REAL_FLOATS
 from tf_substrates.numpy.namespaces import named, op
-from tf_substrates.numpy.sliding import Layout, pads, windows
 from tf_substrates.numpy.tensors import convert, listed, require, static_shape, static_value
+from tf_substrates.numpy.windows import Layout, pads, windows
 
 JAX_MODE = False
 if JAX_MODE:

@@ -14,8 +14,8 @@ from tf_substrates.numpy.dtypes import as_dtype
 from tf_substrates.numpy.errors import UnimplementedError, invalid_argument
 from tf_substrates.numpy.math.dtype_groups import REAL_FLOATS, REALS
 from tf_substrates.numpy.namespaces import named, op
-from tf_substrates.numpy.sliding import Layout, pads, windows
 from tf_substrates.numpy.tensors import convert, require
+from tf_substrates.numpy.windows import Layout, pads, windows
 
 JAX_MODE = False
 if JAX_MODE:

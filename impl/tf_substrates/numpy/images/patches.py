@@ -9,8 +9,8 @@ import numpy as xp
 
 from tf_substrates.numpy.errors import OutOfRangeError, UnimplementedError, invalid_argument
 from tf_substrates.numpy.namespaces import op
-from tf_substrates.numpy.sliding import pads, windows
 from tf_substrates.numpy.tensors import convert, static_value
+from tf_substrates.numpy.windows import pads, windows
 
 
 @op("image.extract_patches")
