@@ -32,7 +32,7 @@ from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     linalg,
     linear_operators,
     linear_systems,
-    logs,
+    logging_functions,
     losses,
     math,
     matrix_functions,
