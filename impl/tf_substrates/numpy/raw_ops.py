@@ -8,7 +8,7 @@ import numpy as np
 import numpy as xp
 
 from tf_substrates.numpy import dtypes, linalg
-from tf_substrates.numpy.arrays.choosing import UniqueWithCounts, unique_along
+from tf_substrates.numpy.arrays.selection import UniqueWithCounts, unique_along
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.gamma_derivatives import igamma_grad_a, random_gamma_grad
 from tf_substrates.numpy.namespaces import EXPORTS, export, op

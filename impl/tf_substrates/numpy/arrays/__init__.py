@@ -1,4 +1,4 @@
-"""Arrays: shapes, creation, joining, choosing, slicing, gathering, scattering.
+"""Arrays: shapes, creation, joining, selection, slicing, gathering, scattering.
 
 Each module registers its names; nothing is taken from the package itself.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from tf_substrates.numpy.arrays import (  # noqa: F401
     blocks,
-    choosing,
     creation,
     gathering,
     joining,
     ordering,
     scattering,
+    selection,
     shaping,
     slicing,
 )

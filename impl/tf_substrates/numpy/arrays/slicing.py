@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tf_substrates.numpy.arrays.choosing import boolean_mask
+from tf_substrates.numpy.arrays.selection import boolean_mask
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.namespaces import op
 from tf_substrates.numpy.recording import recorded

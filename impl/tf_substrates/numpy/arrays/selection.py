@@ -1,4 +1,4 @@
-"""Choosing by a condition, and what depends on values."""
+"""Selection of elements: by a condition, by a mask, and each different one once."""
 
 from __future__ import annotations
 
