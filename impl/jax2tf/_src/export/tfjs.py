@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -184,22 +184,34 @@ def load(
 ) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
     """Returns a function that runs the model, in a new process of Node.js for each call."""
     outputs = job.outputs[job.signatures[0].name]
+    return lambda signature, arrays: run(target, arrays, outputs)
 
-    def run(signature: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        inputs = {name: _encoded(array) for name, array in arrays.items()}
-        request = {"folder": str(target), "inputs": inputs, "outputs": outputs}
-        done = subprocess.run(
-            ["node", str(_PROGRAM)],
-            input=json.dumps(request),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise ExportError(f"TensorFlow.js: {done.stderr.strip()[-2000:]}")
-        return {name: _decoded(answer) for name, answer in json.loads(done.stdout).items()}
 
-    return run
+def run(
+    target: Path, arrays: Mapping[str, np.ndarray], outputs: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """The results of a model in a new process of Node.js.
+
+    Args:
+      target: the folder of the model.
+      arrays: the inputs by name.
+      outputs: the names of outputs, or of results of nodes.
+
+    Raises:
+      jax2tf.ExportError: the model cannot be read, or does not run.
+    """
+    inputs = {name: _encoded(array) for name, array in arrays.items()}
+    request = {"folder": str(target), "inputs": inputs, "outputs": list(outputs)}
+    done = subprocess.run(
+        ["node", str(_PROGRAM)],
+        input=json.dumps(request),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise ExportError(f"TensorFlow.js: {done.stderr.strip()[-2000:]}")
+    return {name: _decoded(answer) for name, answer in json.loads(done.stdout).items()}
 
 
 def _encoded(array: np.ndarray) -> dict[str, object]:

@@ -58,6 +58,13 @@ def existing(path_or_target: object) -> Path:
     return path
 
 
+def folder_of_tfjs(path: Path, format: str | None) -> tuple[Path, str | None]:
+    """The path and its format; for the model.json of TensorFlow.js its folder."""
+    if path.name == "model.json" and format in (None, "tfjs"):
+        return path.parent, "tfjs"
+    return path, format
+
+
 def interface(path: Path, format_name: str, signature: Signature) -> None:
     """Refuses a file whose inputs have other names, shapes or dtypes than the signature's.
 

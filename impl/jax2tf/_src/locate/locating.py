@@ -59,9 +59,10 @@ def locate(
       fun: `fun(params, *inputs)`, as `export` takes it; one function, not a dict of signatures.
       params: its parameters, as `export` takes them.
       specs: the specs of its inputs, as `export` takes them.
-      path_or_target: a file or folder that `export` writes; or "graph", "compiled", "eager" or
-        "native", for what `convert` makes, run by TensorFlow in a graph, compiled by XLA, op by op,
-        or as StableHLO; or a name of `TARGETS`, for the graph of that target in TensorFlow.
+      path_or_target: a file or folder that `export` writes, for TensorFlow.js also the model.json
+        in the folder; or "graph", "compiled", "eager" or "native", for what `convert` makes, run by
+        TensorFlow in a graph, compiled by XLA, op by op, or as StableHLO; or a name of `TARGETS`,
+        for the graph of that target in TensorFlow.
       inputs: the inputs to run, in the structure of the specs; by default random ones, as `export`
         makes them, or the first of `representative_data`.
       format: the format of a path with another suffix, as `export` takes it.
@@ -90,7 +91,7 @@ def locate(
         if isinstance(path_or_target, str) and path_or_target in (*graphs.MODES, *TARGETS):
             with checkpoints.explaining_names(source, params):
                 return _in_graph(signature, params, samples, path_or_target, options)
-        path = checks.existing(path_or_target)
+        path, format = checks.folder_of_tfjs(checks.existing(path_or_target), format)
         chosen = formats.format_of(path, format)
         formats.check_options(chosen, options)
         formats.check_packages(chosen, with_running=True)

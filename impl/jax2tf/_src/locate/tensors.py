@@ -41,6 +41,7 @@ _READERS = {
     "litert": "litert_tensors",
     "openvino": "openvino_tensors",
     "savedmodel": "savedmodel_tensors",
+    "tfjs": "tfjs_tensors",
 }
 
 
