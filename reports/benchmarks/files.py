@@ -61,20 +61,33 @@ def located_files(data: Mapping[str, Any]) -> dict[str, str]:
         groups.setdefault((row["engine"], row["kind"]), []).append(row)
     lines = [_located(*key, rows) for key, rows in groups.items()]
     total = _located("all", "", data["rows"])
-    return rendering.table_with_figures("located", data, lines=[*lines, total])
+    memory = [
+        {"engine": engine, **peaks, "times": f"{peaks['located'] / peaks['verified']:.1f}"}
+        for engine, peaks in data["memory"].items()
+    ]
+    return rendering.table_with_figures("located", data, lines=[*lines, total], peaks=memory)
 
 
 def _located(engine: str, kind: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A line of the table of planted faults."""
-    ratios = sorted(row["ratio"] for row in rows if row["ratio"] is not None)
     return {
         "engine": engine,
         "kind": kind,
         "faults": len(rows),
         "equation": _share(row["equation"] for row in rows),
         "party": _share(row["party"] for row in rows),
-        "time": f"{ratios[len(ratios) // 2]:.1f}, {ratios[-1]:.1f}" if ratios else "",
+        "time": _middle_and_most(row["ratio"] for row in rows),
+        "of_export": _middle_and_most(row["of_export"] for row in rows),
     }
+
+
+def _middle_and_most(given: Iterable[float | None]) -> str:
+    """The median, the 95th percentile and the largest number; empty if there are none."""
+    ratios = sorted(ratio for ratio in given if ratio is not None)
+    if not ratios:
+        return ""
+    shown = (ratios[len(ratios) // 2], ratios[len(ratios) * 95 // 100], ratios[-1])
+    return ", ".join(f"{ratio:.1f}" for ratio in shown)
 
 
 def _share(right: Iterable[bool]) -> str:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +25,7 @@ from rich.console import Console
 import jax2tf
 from harnesses.cell.names import DEFAULT_IMPLEMENTATION
 from reports import rendering
+from reports.benchmarks import located_memory
 from reports.benchmarks.files import located_files
 from reports.benchmarks.located_faults import PLANTERS, Fault
 from reports.benchmarks.located_models import MODELS, Model, wrong_rules
@@ -43,23 +46,55 @@ def _first_line(found: object) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="one fault of each kind and model")
     parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
+    parser.add_argument(
+        "--rows", type=Path, help="a file for rows; a run that was stopped takes its rows from it"
+    )
+    parser.add_argument("--engines", nargs="*", default=list(PLANTERS), choices=list(PLANTERS))
 
 
 def main(options: argparse.Namespace, console: Console) -> int:
     rows = []
-    most = 1 if options.quick else 8
+    most = 1 if options.quick else 6
+    kept = _Kept(options.rows)
     for name, model in MODELS.items():
         for engine in model.engines:
-            console.print(f"planting into {name}, {engine}", soft_wrap=True)
-            rows += list(_in_files(name, model, engine, most))
+            if engine in options.engines:
+                console.print(f"planting into {name}, {engine}", soft_wrap=True)
+                rows += kept.rows(f"{name}, {engine}", _in_files(name, model, engine, most))
         console.print(f"planting into {name}, rules", soft_wrap=True)
-        rows += list(_in_rules(name, model, 1 if options.quick else 4))
+        rows += kept.rows(f"{name}, rules", _in_rules(name, model, min(most, 4)))
         # A run that is stopped leaves the programs that are done.
         data = circumstances(DEFAULT_IMPLEMENTATION)
-        data |= {"quick": options.quick, "rows": [dataclasses.asdict(row) for row in rows]}
-        for path in rendering.write(located_files(data), options.into):
-            console.print(f"wrote {path}", soft_wrap=True)
+        data |= {"quick": options.quick, "memory": {}, "rows": rows}
+        _write(data, options.into, console)
+    for engine in options.engines:
+        console.print(f"memory, {engine}", soft_wrap=True)
+        data["memory"][engine] = located_memory.peaks(engine, PLANTERS[engine].suffix)
+    _write(data, options.into, console)
     return 0
+
+
+def _write(data: dict[str, Any], into: Path, console: Console) -> None:
+    for path in rendering.write(located_files(data), into):
+        console.print(f"wrote {path}", soft_wrap=True)
+
+
+class _Kept:
+    """Rows in a file, so that a run that was stopped continues where it was."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        lines = path.read_text().splitlines() if path is not None and path.exists() else []
+        self._parts: dict[str, list[dict[str, Any]]] = dict(map(json.loads, lines))
+
+    def rows(self, part: str, made: Iterator[Row]) -> list[dict[str, Any]]:
+        """The rows of a part of the run: those of the file, or those that are made now."""
+        if part not in self._parts:
+            self._parts[part] = [dataclasses.asdict(row) for row in made]
+            if self._path is not None:
+                with self._path.open("a") as file:
+                    file.write(json.dumps([part, self._parts[part]]) + "\n")
+        return self._parts[part]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +109,8 @@ class Row:
       equation: whether the right equation was named.
       party: whether the right party was named.
       seconds: how long the search took.
-      ratio: the same in units of an export with verification, less one without; None for rules.
+      ratio: the same in units of a verification; None for rules.
+      of_export: the same in units of an export with verification; None for rules.
       said: the first line of the answer.
     """
 
@@ -86,6 +122,7 @@ class Row:
     party: bool
     seconds: float
     ratio: float | None
+    of_export: float | None
     said: str
 
 
@@ -104,10 +141,10 @@ def _in_files(name: str, model: Model, engine: str, most: int) -> Iterator[Row]:
                 yield row
 
 
-def _verification(model: Model, path: Path) -> float:
-    """The seconds that a verification takes."""
-    seconds = []
-    for verify in (True, False, True):
+def _verification(model: Model, path: Path) -> tuple[float, float]:
+    """The seconds that a verification takes, and those of an export with one."""
+    seconds: dict[bool, list[float]] = {True: [], False: []}
+    for verify in (True, False) * 4:
         start = time.perf_counter()
         jax2tf.export(
             *(model.function, model.params, model.specs, path),
@@ -115,8 +152,10 @@ def _verification(model: Model, path: Path) -> float:
             overwrite=True,
             progress=False,
         )
-        seconds.append(time.perf_counter() - start)
-    return max(seconds[2] - seconds[1], 1e-3)
+        seconds[verify].append(time.perf_counter() - start)
+    # The first export of a program traces and compiles it.
+    whole, bare = (statistics.median(seconds[verify][1:]) for verify in (True, False))
+    return max(whole - bare, 1e-3), whole
 
 
 def _row(
@@ -126,7 +165,7 @@ def _row(
     fault: Fault,
     path: Path,
     lines: dict[str, int],
-    verification: float,
+    verification: tuple[float, float],
 ) -> Row | None:
     start = time.perf_counter()
     found = jax2tf.locate(model.function, model.params, model.specs, path)
@@ -140,7 +179,8 @@ def _row(
         equation=truth is not None and truth in [line.index for line in named],
         party=found.party.value == "the file",
         seconds=round(seconds, 3),
-        ratio=round(seconds / verification, 2),
+        ratio=round(seconds / verification[0], 2),
+        of_export=round(seconds / verification[1], 2),
         said=_first_line(found),
     )
 
@@ -161,6 +201,7 @@ def _in_rules(name: str, model: Model, most: int) -> Iterator[Row]:
                 party=found.party.value == "the lowering of jax2tf",
                 seconds=round(seconds, 3),
                 ratio=None,
+                of_export=None,
                 said=_first_line(found),
             )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -353,6 +354,95 @@ def _bytes(data: bytearray, place: tuple[int, int]) -> None:
     data[start : start + size] = array.astype(np.float32).tobytes()
 
 
+class TensorFlowJs:
+    """Plants faults into models of TensorFlow.js."""
+
+    suffix = ".tfjs"
+
+    def faults(self, path: Path, most: int) -> list[Fault]:
+        nodes = _described(path)["modelTopology"]["node"]
+        places = dict(_places(path))
+        found: dict[str, list[Fault]] = {}
+        seen: set[str] = set()
+        for i in range(len(nodes)):
+            for fault in _of_tfjs_node(nodes, i, places, seen):
+                found.setdefault(fault.kind, []).append(fault)
+        return [fault for faults in found.values() for fault in _spread(faults, most)]
+
+    def write(self, right: Path, fault: Fault, path: Path) -> None:
+        shutil.copytree(right, path)
+        described = _described(path)
+        ((data,),) = (group["paths"] for group in described["weightsManifest"])
+        content = bytearray((path / data).read_bytes())
+        fault.plant((described["modelTopology"]["node"], content))
+        (path / data).write_bytes(bytes(content))
+        (path / "model.json").write_text(json.dumps(described))
+
+
+def _described(path: Path) -> Any:
+    return json.loads((path / "model.json").read_text())
+
+
+def _places(path: Path) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Where the bytes of each constant of float32 are among the weights."""
+    start = 0
+    for weight in _described(path)["weightsManifest"][0]["weights"]:
+        size = np.dtype(weight["dtype"]).itemsize * int(np.prod(weight["shape"]))
+        if weight["dtype"] == "float32":
+            yield weight["name"], (start, size)
+        start += size
+
+
+# The ops of TensorFlow with another one of as many operands.
+_TFJS_OPS = {
+    **{"AddV2": "Sub", "Sub": "AddV2", "Mul": "AddV2", "RealDiv": "Mul", "BiasAdd": "Mul"},
+    **{"Tanh": "Sin", "Sin": "Cos", "Cos": "Sin", "Exp": "Sigmoid", "Sigmoid": "Tanh"},
+    **{"Relu": "Abs", "Maximum": "Minimum", "Minimum": "Maximum", "Sqrt": "Abs", "Rsqrt": "Sqrt"},
+    **{"Sum": "Mean", "Mean": "Sum", "Square": "Abs", "Abs": "Neg"},
+}
+
+
+def _of_tfjs_node(
+    nodes: list[Any], i: int, places: dict[str, tuple[int, int]], seen: set[str]
+) -> Iterator[Fault]:
+    node = nodes[i]
+    after = tuple(_behind(nodes, i))
+    where = f"{node['op']} {node['name']}"
+    if node["op"] in _TFJS_OPS:
+        other = _TFJS_OPS[node["op"]]
+        yield Fault("exchanged op", where, after, lambda m: m[0][i].update(op=other))
+    if node["op"] in _DROPPED:
+        yield Fault("dropped op", where, after, lambda m: m[0][i].update(op="Identity"))
+    for name in node.get("input", []):
+        if name in places and name not in seen and places[name][1] > 4:
+            seen.add(name)
+            place = places[name]
+            yield Fault("constant", where, after, functools.partial(_changed, _bytes, place))
+            yield Fault("NaN", where, after, functools.partial(_changed, _nan, place))
+            break
+
+
+def _changed(
+    change: Callable[[bytearray, tuple[int, int]], None], place: tuple[int, int], model: Any
+) -> None:
+    change(model[1], place)
+
+
+def _behind(nodes: list[Any], i: int) -> Iterator[str]:
+    reached = {nodes[i]["name"]}
+    yield nodes[i]["name"]
+    for node in nodes[i + 1 :]:
+        if not reached.isdisjoint(node.get("input", [])):
+            reached.add(node["name"])
+            yield node["name"]
+
+
+def _nan(data: bytearray, place: tuple[int, int]) -> None:
+    start, size = place
+    middle = start + size // 8 * 4
+    data[middle : middle + 4] = np.float32(np.nan).tobytes()
+
+
 def _spread(faults: list[Fault], most: int) -> list[Fault]:
     """At most so many faults, from all parts of the program."""
     if len(faults) <= most:
@@ -360,4 +450,9 @@ def _spread(faults: list[Fault], most: int) -> list[Fault]:
     return [faults[i * len(faults) // most] for i in range(most)]
 
 
-PLANTERS: dict[str, Planter] = {"onnx": Onnx(), "litert": LiteRT(), "openvino": OpenVino()}
+PLANTERS: dict[str, Planter] = {
+    "onnx": Onnx(),
+    "litert": LiteRT(),
+    "openvino": OpenVino(),
+    "tfjs": TensorFlowJs(),
+}

@@ -24,7 +24,7 @@ class Model:
     function: Callable[..., Any]
     params: Any
     specs: Any
-    engines: tuple[str, ...] = ("onnx", "litert", "openvino")
+    engines: tuple[str, ...] = ("onnx", "litert", "openvino", "tfjs")
 
 
 def _arrays(seed: int, **shapes: tuple[int, ...]) -> dict[str, np.ndarray]:
