@@ -218,6 +218,11 @@ def _called(eqn: core.JaxprEqn) -> core.ClosedJaxpr | None:
     return next((_closed(j) for j in eqn.params.values() if _is_jaxpr(j)), None)
 
 
+def _has_jaxpr(eqn: core.JaxprEqn) -> bool:
+    """Whether params hold a jaxpr: those of shard_map do not fit its `bind` as they are."""
+    return any(map(_is_jaxpr, eqn.params.values()))
+
+
 def _is_jaxpr(value: Any) -> bool:
     return isinstance(value, core.ClosedJaxpr | core.Jaxpr)
 
@@ -230,7 +235,7 @@ def bind(eqn: core.JaxprEqn, operands: Sequence[Any], change: Change) -> list[An
     """The results of one equation, with other sizes and dtypes."""
     if change is not UNCHANGED and eqn.primitive in _LOOPS:
         return list(_LOOPS[eqn.primitive](eqn, operands, change))
-    if eqn.primitive in _CALLS:
+    if eqn.primitive in _CALLS or (change is UNCHANGED and _has_jaxpr(eqn)):
         return _call(eqn, operands)
     results = eqn.primitive.bind(*operands, **change.of_params(eqn.params))
     return list(results) if eqn.primitive.multiple_results else [results]
