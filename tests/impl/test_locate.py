@@ -117,6 +117,24 @@ def test_a_fault_in_a_file_is_found(path, tmp_path, fault, primitive, said):
     assert file.read_bytes() == before
 
 
+def test_the_first_of_results_with_the_same_numbers_is_named(tmp_path):
+    def clipped(x):
+        return {"y": jnp.cos(jnp.minimum(jnp.tanh(x), 10.0))}
+
+    path = tmp_path / "model.onnx"
+    jax2tf.export(clipped, None, "2, 8", path, progress=False, verify=False)
+    proto = onnx.load(path)
+    node = _node(proto, "Tanh", 0)
+    rounded = onnx.helper.make_node("Mul", ["exact", "factor"], [node.output[0]])
+    node.output[0] = "exact"
+    proto.graph.node.insert(list(proto.graph.node).index(node) + 1, rounded)
+    factor = onnx.numpy_helper.from_array(np.float32(1 + 1e-6), "factor")
+    proto.graph.initializer.append(factor)
+    onnx.save(proto, path)
+    found = jax2tf.locate(clipped, None, "2, 8", path)
+    assert (found.party, found.primitive) == (Party.FILE, "tanh")
+
+
 def test_a_right_file_has_no_wrong_equation(path):
     found = jax2tf.locate(model, PARAMS, SPECS, path)
     assert (found.agrees, found.equation, found.party) == (True, None, Party.NOBODY)

@@ -138,7 +138,7 @@ class Located:
             f"  difference: {self.difference:.3g}, {self.error:.3g} times what is allowed",
             f"  outputs:    {far}{' (within the tolerance)' if self.agrees else ''}",
             *(
-                [f"  or one of:  {', '.join(str(x.index) for x in self.among)} (one op)"]
+                [f"  or one of:  {', '.join(str(x.index) for x in self.among)} (not read there)"]
                 if self.among
                 else []
             ),
