@@ -15,7 +15,7 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         rows += kept.rows(f"{name}, rules", _in_rules(name, model, min(most, 4)))
         # A run that is stopped leaves the programs that are done.
         data = circumstances(DEFAULT_IMPLEMENTATION)
+        data |= kept.seen(data)
         data |= {"quick": options.quick, "memory": {}, "rows": rows}
         _write(data, options.into, console)
     for engine in options.engines:
@@ -80,21 +81,33 @@ def _write(data: dict[str, Any], into: Path, console: Console) -> None:
 
 
 class _Kept:
-    """Rows in a file, so that a run that was stopped continues where it was."""
+    """Rows in a file, so that a run that was stopped continues where it was.
+
+    Each part stands there with the commit and the load under which it was made.
+    """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         lines = path.read_text().splitlines() if path is not None and path.exists() else []
-        self._parts: dict[str, list[dict[str, Any]]] = dict(map(json.loads, lines))
+        self._parts: dict[str, dict[str, Any]] = dict(map(json.loads, lines))
 
     def rows(self, part: str, made: Iterator[Row]) -> list[dict[str, Any]]:
         """The rows of a part of the run: those of the file, or those that are made now."""
         if part not in self._parts:
-            self._parts[part] = [dataclasses.asdict(row) for row in made]
+            rows = [dataclasses.asdict(row) for row in made]
+            now = circumstances(DEFAULT_IMPLEMENTATION)
+            self._parts[part] = {"commit": now["commit"], "load": now["load"], "rows": rows}
             if self._path is not None:
                 with self._path.open("a") as file:
                     file.write(json.dumps([part, self._parts[part]]) + "\n")
-        return self._parts[part]
+        rows_of_part: list[dict[str, Any]] = self._parts[part]["rows"]
+        return rows_of_part
+
+    def seen(self, now: Mapping[str, Any]) -> dict[str, Any]:
+        """The commit of all parts, and the largest load; several commits stand by name."""
+        every = [now, *self._parts.values()]
+        commits = dict.fromkeys(each["commit"] for each in every)
+        return {"commit": " and ".join(commits), "load": max(each["load"] for each in every)}
 
 
 @dataclasses.dataclass(frozen=True)
