@@ -118,11 +118,12 @@ def test_a_fault_in_a_file_is_found(path, tmp_path, fault, primitive, said):
 
 
 def test_the_first_of_results_with_the_same_numbers_is_named(tmp_path):
-    def clipped(x):
-        return {"y": jnp.cos(jnp.minimum(jnp.tanh(x), 10.0))}
+    def twice(x):
+        # The file has one op for both.
+        return {"y": jnp.cos(jnp.tanh(x)) + jnp.sin(jnp.tanh(x))}
 
     path = tmp_path / "model.onnx"
-    jax2tf.export(clipped, None, "2, 8", path, progress=False, verify=False)
+    jax2tf.export(twice, None, "2, 8", path, progress=False, verify=False)
     proto = onnx.load(path)
     node = _node(proto, "Tanh", 0)
     rounded = onnx.helper.make_node("Mul", ["exact", "factor"], [node.output[0]])
@@ -131,8 +132,9 @@ def test_the_first_of_results_with_the_same_numbers_is_named(tmp_path):
     factor = onnx.numpy_helper.from_array(np.float32(1 + 1e-6), "factor")
     proto.graph.initializer.append(factor)
     onnx.save(proto, path)
-    found = jax2tf.locate(clipped, None, "2, 8", path)
+    found = jax2tf.locate(twice, None, "2, 8", path)
     assert (found.party, found.primitive) == (Party.FILE, "tanh")
+    assert found.equation.index == 0
 
 
 def test_a_right_file_has_no_wrong_equation(path):

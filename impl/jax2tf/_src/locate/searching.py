@@ -141,7 +141,7 @@ def _index_of(side: File, differences: Sequence[Difference], suspect: Suspect | 
     The first wrong result is that of the equation, or of a later one if the file lacks the result.
     """
     equations = side.program.equations
-    # Of several results with the same numbers the first is the one that the tensor holds.
+    # Equations that the file computes with one op have one tensor: the first of them is named.
     of_tensors = {place.name: v for v, place in reversed(side.places.items())}
     made_by = {v: i for i, eqn in enumerate(equations) for v in eqn.outvars}
     changed = [
