@@ -7,6 +7,7 @@ import time
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 
 import jax2tf
 from jax2tf._src.export import formats, progress, tolerances, verification
@@ -147,6 +148,46 @@ class TestVerification:
             export(lambda w, x: x @ w["v"], {"v": X}, "b, 3", tmp_path / "model.tflite")
         (note,) = (n for n in error.value.__notes__ if "jax2tf" in n)
         assert "random inputs, b=2: w['v']: float32[5, 4], x: float32[2, 3]. Inputs" in note
+
+    def test_a_function_that_the_device_does_not_run(self, tmp_path):
+        def product(x):
+            return lax.dot(x, x, precision=lax.DotAlgorithmPreset.F16_F16_F32)
+
+        path = tmp_path / "model.onnx"
+        with pytest.raises(ValueError, match="F16_F16_F32") as error:
+            export(product, None, "3, 3:float16", path)
+        (note,) = (n for n in error.value.__notes__ if "jax2tf" in n)
+        assert "verify=False writes the file without running JAX" in note
+        export(product, None, "3, 3:float16", path, verify=False)
+        assert path.exists()
+
+
+class TestImpureFunctions:
+    """Functions with other values at each trace are told from wrong files."""
+
+    @pytest.mark.parametrize("widen_bfloat16", [False, True])
+    def test_other_numbers_at_each_trace(self, widen_bfloat16, tmp_path):
+        rng = np.random.default_rng(0)
+
+        def layer(scale, x):
+            return {"y": scale * x @ rng.normal(size=(4, 3)).astype(np.float32)}
+
+        words = r"two traces differ in output 'y' \(result\['y'\]\), .* parameters or inputs;"
+        with pytest.raises(jax2tf.VerificationError, match=words) as caught:
+            export(
+                *(layer, np.float32(2), "b, 4", tmp_path / "model.onnx"),
+                widen_bfloat16=widen_bfloat16,
+            )
+        assert (caught.value.signature, caught.value.output) == ("serving_default", "y")
+        assert "otherwise than JAX" in str(caught.value.__cause__)
+        assert left(tmp_path) == []
+
+    def test_the_remedy(self, tmp_path):
+        def layer(weights, x):
+            return x @ weights
+
+        weights = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+        assert export(layer, weights, "b, 4", tmp_path / "model.onnx").verified
 
 
 class TestMeasures:

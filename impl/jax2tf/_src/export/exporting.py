@@ -223,9 +223,14 @@ def export(
                     run = judge.loaded(lambda: chosen.engine.load(job.target, job))
                     differences = judge.differences(run, trials)
                 except VerificationError as error:
+                    if error.output is not None:
+                        job.params = _params_again(source, widen_bfloat16)
+                        judge.refuse_impure(error, trials, job.params)
                     if locate and error.output is not None:
                         with step("looking for the line"):
-                            _add_line(error, job, chosen, trials, source, widen_bfloat16)
+                            # It imports this module.
+                            failures = importlib.import_module("jax2tf._src.locate.failures")
+                            failures.add_line(error, job, chosen, trials)
                     raise
             chosen.engine.add_metadata(job.target, origin.said(differences))
         written = chosen.written(job.target)
@@ -263,30 +268,16 @@ def _version(
     return [*more, (job.target.parent, place.folder)]
 
 
-def _add_line(
-    error: VerificationError,
-    job: Job,
-    chosen: Format,
-    trials: Sequence[Trial],
-    source: PyTree,
-    is_widened: bool,
-) -> None:
-    """Has the error say at which equation the file begins to differ from JAX.
+def _params_again(source: PyTree, is_widened: bool) -> PyTree:
+    """The parameters, which were given back before the file was run.
 
     Args:
-      error: the error.
-      job: the export, whose file still exists.
-      chosen: the format.
-      trials: the inputs.
       source: the parameters, or the path of their checkpoint.
       is_widened: whether bfloat16 became float32.
     """
-    # It imports this module.
-    failures = importlib.import_module("jax2tf._src.locate.failures")
     is_path = isinstance(source, str | bytes | os.PathLike)
     params = checkpoints.load(source) if is_path else source
-    job.params = widening.widened(params) if is_widened else params
-    failures.add_line(error, job, chosen, trials)
+    return widening.widened(params) if is_widened else params
 
 
 def _widened(

@@ -126,10 +126,14 @@ def trials_of(
     trials = []
     for title, arrays in inputs:
         args, kwargs = signature.arguments(arrays)
+        remedy = ""
         try:
+            # The call below takes this trace.
+            fun.eval_shape(params, *args, **kwargs)
+            remedy = _NOT_RUN
             results = functions.values(fun(params, *args, **kwargs))
         except Exception as error:
-            error.add_note(_note(signature, params, title, args, kwargs))
+            error.add_note(_note(signature, params, title, args, kwargs) + remedy)
             raise
         leaves = jax.tree_util.tree_leaves_with_path(results)
         names = signature.output_names(results)
@@ -143,6 +147,12 @@ def trials_of(
             )
         )
     return trials
+
+
+_NOT_RUN = (
+    ". JAX traced it, and did not compile or run it on this device. What to do: verify=False "
+    "writes the file without running JAX"
+)
 
 
 def _note(
@@ -263,12 +273,7 @@ class Judge:
         if (actual.dtype, actual.shape) != (expected.dtype, expected.shape):
             got, wanted = (f"{a.dtype}[{', '.join(map(str, a.shape))}]" for a in (actual, expected))
             raise self._error(trial, name, f"gives {where} as {got}, and JAX as {wanted}")
-        inputs = {array.dtype for array in trial.inputs.values()}
-        outputs = {array.dtype for array in trial.results.values()}
-        tolerance = self.tolerance
-        if tolerance is None:
-            every = self.of_params | inputs | outputs
-            tolerance = tolerance_of(self.precision, every, expected.dtype)
+        tolerance = self._tolerance(trial, expected.dtype)
         far = deviation(actual, expected, self.precision)
         difference = largest_difference(actual, expected)
         if not far <= tolerance:
@@ -282,6 +287,47 @@ class Judge:
                 tolerance,
             )
         return difference
+
+    def refuse_impure(
+        self, error: VerificationError, trials: Sequence[Trial], params: PyTree
+    ) -> None:
+        """Has JAX trace and run a function twice whose file gave other results.
+
+        Raises:
+          VerificationError: the two traces give different results.
+        """
+        for trial in trials:
+            if trial.signature.name != error.signature:
+                continue
+            inputs = (trial.title, list(trial.inputs.values()))
+            first, second = (trials_of(trial.signature, params, [inputs])[0] for _ in range(2))
+            for name, expected in first.results.items():
+                actual = second.results.get(name)
+                if actual is None or not self._is_near(first, actual, expected):
+                    raise VerificationError(
+                        "jax2tf.export: the function gives other results each time JAX traces it: "
+                        f"two traces differ in output {name!r} (result{first.paths[name]}), with "
+                        f"the same parameters and inputs ({_description(trial)}). A file holds the "
+                        "values of one trace. The path is left as it was. What to do: make random "
+                        "numbers and other values that change outside of the function, and give "
+                        "them to it as parameters or inputs; a layer with a state, such as a "
+                        "stream of random numbers, has a mode for evaluation",
+                        trial.signature.name,
+                        name,
+                    ) from error
+
+    def _is_near(self, trial: Trial, actual: np.ndarray, expected: np.ndarray) -> bool:
+        if (actual.dtype, actual.shape) != (expected.dtype, expected.shape):
+            return False
+        far = deviation(actual, expected, self.precision)
+        return far <= self._tolerance(trial, expected.dtype)
+
+    def _tolerance(self, trial: Trial, dtype: np.dtype) -> float:
+        if self.tolerance is not None:
+            return self.tolerance
+        inputs = {array.dtype for array in trial.inputs.values()}
+        outputs = {array.dtype for array in trial.results.values()}
+        return tolerance_of(self.precision, self.of_params | inputs | outputs, dtype)
 
     def _error(
         self,
