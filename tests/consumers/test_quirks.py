@@ -128,6 +128,9 @@ PROGRAMS: dict[tuple[str, Quirk], Program] = {
         lambda x: jnp.einsum("bhc,hk->bkc", x.reshape(-1, 2, 2), X), is_open=True
     ),
     ("litert", Quirk.CARRIES_IN_TURN): MOVED_CARRY,
+    ("litert", Quirk.FACTORS_REPEAT_IN_PRODUCTS): Program(
+        lambda x: (x.sum(1, keepdims=True) * np.float32([2, 3, 5])) @ np.ones((3, 2), np.float32)
+    ),
     ("litert", Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE): Program(lambda x: 1 - x.T),
     ("litert", Quirk.LISTS_OF_KNOWN_SHAPE): Program(
         lambda x: lax.scan(lambda c, y: (c + y, c * 2 + y), x[:, 0], x.T)[1], is_open=True

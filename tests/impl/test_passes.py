@@ -138,6 +138,8 @@ SAME = [
     ("unread equations", lambda x: jnp.where(x > 0, x, 0.5), (F,), "onnx"),
     ("kept dimensions", minus_maximum, (F,), "xla"),
     ("kept dimensions", minus_maximum, (F,), "openvino"),
+    ("known results", lambda x: x + jnp.cumsum(jnp.arange(4.0)), (F,), "onnx"),
+    ("known results", lambda x: x[..., jnp.argsort(jnp.array([1, 0]))], (F,), "tensorflow"),
     ("legalize", lambda x: x // np.uint32(3), (U,), "openvino"),
     ("ranks", lambda x: jnp.arctan2(x[0, 0], x), (F,), "litert"),
     ("integers", lambda x: x // 3, (LARGE,), "openvino"),

@@ -34,6 +34,7 @@ from jax2tf._src.lowering.passes import (
     empties,
     idioms,
     keys,
+    known_results,
     legalize,
     masks,
     switched_off,
@@ -116,6 +117,12 @@ def _compiles_runs(trace: Trace, target: Target) -> bool:
 
 
 FOR_TARGET: tuple[JaxprPass, ...] = (
+    Pass(
+        "known results",
+        lambda trace, target: target.wants(Optimization.KNOWN_RESULTS),
+        known_results.with_known_results,
+        "It is the first, because JAX computes the program as it was written.",
+    ),
     Pass(
         "complex numbers as real ones",
         _has_complex_to_avoid,

@@ -88,6 +88,9 @@ class Optimization(enum.StrEnum):
     # A reshape infers the one size of its shape that is unknown: no op computes it, and LiteRT
     # plans its memory, which it cannot do behind a shape that the run computes.
     INFERRED_SIZES = enum.auto()
+    # Loops, linear algebra, sorts and random draws of constants are computed at conversion: an
+    # engine would compute them in each call.
+    KNOWN_RESULTS = enum.auto()
     # A product of an array of many dimensions and a matrix is one MatMul: TensorFlow's
     # BatchMatMulV2 takes 1.5 times as long, and for few rows 3 times.
     ROWS_OF_ONE_MATRIX = enum.auto()
@@ -105,5 +108,6 @@ FOR_EVERY_READER = frozenset(
         Optimization.BROADCAST_CHOICES,
         Optimization.BROADCAST_OPERANDS,
         Optimization.INFERRED_SIZES,
+        Optimization.KNOWN_RESULTS,
     }
 )

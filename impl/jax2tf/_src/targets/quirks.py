@@ -133,6 +133,13 @@ class Quirk(enum.StrEnum):
         "OpenVINO's Max and Min of nothing but infinities are the largest finite number, with the "
         "sign of these",
     )
+    FACTORS_REPEAT_IN_PRODUCTS = (
+        "factors_repeat_in_products",
+        _LITERT_CONVERTER,
+        "LiteRT's converter multiplies a constant matrix by the constant vector that scales its "
+        "other operand, also where that vector repeats the operand: it fails, or the file does not "
+        "load",
+    )
     FEW_FUNCTIONS_OF_FLOAT16 = (
         "few_functions_of_float16",
         _ONNX_RUNTIME + _OPENVINO,

@@ -11,7 +11,8 @@ WITH_XLA = Target(
     "xla",
     XLA,
     quirks=frozenset({Quirk.ONE_WINDOW_OF_ONE_FEATURE, Quirk.SEEKS_STARTS_OF_SLICES}),
-    optimizations=frozenset(Optimization),
+    # The graph may run on another device, where random bits and linear algebra give other results.
+    optimizations=frozenset(Optimization) - {Optimization.KNOWN_RESULTS},
 )
 
 TENSORFLOW = Target(

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from jax2tf._src import dims, ops
 from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.elementwise import as_row_product
 from jax2tf._src.lowering.supported import is_computed
 from jax2tf._src.ops import surroundings
 from jax2tf._src.targets.forms import Optimization
@@ -53,6 +54,7 @@ def contract(
     of_vectors = not (left.free or right.free) and lhs.dtype.size >= 4
     if of_vectors and ctx.has(Quirk.NO_PRODUCT_OF_VECTORS):
         return _inner_product(lhs, rhs, left, right)
+    lhs, rhs = as_row_product(ctx, lhs), as_row_product(ctx, rhs)
     # A right operand without batch dimensions broadcasts over the free dimensions of the left one.
     rows = left.split(lhs_shape)[1]
     merge_left = (

@@ -12,6 +12,7 @@ from jax2tf._src.lowering.emit.compute_dtypes import COMPUTED, SIGNED, Carriers
 from jax2tf._src.lowering.emit.known_values import known_value, repeated
 from jax2tf._src.lowering.emit.selection import unrepeated
 from jax2tf._src.lowering.registry import Lowered
+from jax2tf._src.lowering.supported import is_computed
 from jax2tf._src.ops import raw
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util import dtypes
@@ -158,6 +159,42 @@ def beside_a_constant(ctx: Context, function: Function, x: Tensor, y: Tensor) ->
         return function(ops.constant(value.reshape(-1)[:1], x.dtype), whole)
     flat = (ops.reshape(repeated(ctx, v, shape), [-1]) for v in (x, y))
     return ctx.reshaped(function(*flat), shape)
+
+
+def by_rows(ctx: Context, function: Function, x: Tensor, y: Tensor) -> Tensor:
+    """A product or quotient in which a vector that is known, and repeats the other, is a row.
+
+    See the quirk "factors_repeat_in_products". A vector as the result is left: `as_row_product`
+    writes it anew where it is multiplied by a matrix.
+    """
+    if ops.executing_eagerly() or not ctx.has(Quirk.FACTORS_REPEAT_IN_PRODUCTS):
+        return function(x, y)
+    if _is_repeating_factor(x, y):
+        return function(ops.reshape(x, [1, -1]), y)
+    return function(x, ops.reshape(y, [1, -1])) if _is_repeating_factor(y, x) else function(x, y)
+
+
+def _is_repeating_factor(factor: Tensor, other: Tensor) -> bool:
+    """Whether it is a known vector that may be longer than the last dimension of the other."""
+    rank = other.shape.rank
+    if factor.shape.rank != 1 or rank is None or rank < 2 or factor.shape[0] == other.shape[-1]:
+        return False
+    return is_computed(other) and not is_computed(factor)
+
+
+def as_row_product(ctx: Context, x: Tensor) -> Tensor:
+    """`x`; if it is a known vector times a number, or divided by it, computed as a row."""
+    if ops.executing_eagerly() or not ctx.has(Quirk.FACTORS_REPEAT_IN_PRODUCTS):
+        return x
+    vector = x.op.inputs[0] if x.op.type in ("ExpandDims", "Reshape") else x
+    function = {"Mul": raw.Mul, "RealDiv": raw.RealDiv}.get(vector.op.type)
+    if function is None or vector.shape.rank != 1 or vector.shape[0] in (1, None):
+        return x
+    operands = list(vector.op.inputs)
+    if not any(v.shape.num_elements() == 1 and is_computed(v) for v in operands):
+        return x
+    first, second = (ops.reshape(v, [1, -1]) for v in operands)
+    return ops.reshape(function(x=first, y=second), x.shape.as_list())
 
 
 def exponential(ctx: Context, x: Tensor) -> Tensor:

@@ -34,6 +34,7 @@ from jax2tf._src.lowering.emit.elementwise import (
     at_most,
     beside_a_constant,
     binary,
+    by_rows,
     exponential,
     in_kernel_dtype,
     negative,
@@ -203,7 +204,8 @@ def _mul(ctx: Context, x: Tensor, y: Tensor, *, out_dtype: np.dtype | None = Non
         x, y = (cast(operand, ctx.out) for operand in (x, y))
     if x.dtype.is_complex and x.shape.rank != y.shape.rank:
         x, y = _of_one_shape(ctx, x, y)
-    return _joined_with_inverse(ctx, _product, x, y, "Reciprocal")
+    product = functools.partial(by_rows, ctx, _product)
+    return _joined_with_inverse(ctx, product, x, y, "Reciprocal")
 
 
 def _of_one_shape(ctx: Context, *operands: Tensor) -> list[Tensor]:

@@ -24,6 +24,7 @@ from jax2tf._src.lowering.emit.compute_dtypes import (
 from jax2tf._src.lowering.emit.elementwise import (
     Function,
     beside_a_constant,
+    by_rows,
     in_kernel_dtype,
     in_ranks_for_choices,
     of_operands,
@@ -130,7 +131,7 @@ def _rem(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
 def _div(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
     x, y = in_ranks_for_choices(ctx, x, y)
     quotient = in_kernel_dtype(functools.partial(_quotient_by_floor, ctx))
-    return beside_a_constant(ctx, quotient, x, y)
+    return beside_a_constant(ctx, functools.partial(by_rows, ctx, quotient), x, y)
 
 
 @register("mulhi")
