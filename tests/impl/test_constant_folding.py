@@ -50,7 +50,7 @@ def test_what_is_made_of_constants_is_a_constant(fun):
     assert made <= {"AddV2", "Mul", "MatMul", "Reshape", "Squeeze", "ExpandDims"}, made
 
 
-@pytest.mark.parametrize("fun", [OF_CONSTANTS["a loop"], OF_CONSTANTS["segments"]])
+@pytest.mark.parametrize("fun", [OF_CONSTANTS["bits"], OF_CONSTANTS["segments"]])
 def test_other_targets_leave_it_to_the_converter(fun):
     assert len(ops_of(graph_of(fun, LEAVES, X))) > len(ops_of(graph_of(fun, FOLDS, X)))
 

@@ -152,7 +152,7 @@ SAME = [
     ("emulated dtypes", lambda x: x + x, (LARGE.astype(np.int16),), "openvino"),
     ("comparisons", lambda x: x < x[::-1], (LARGE,), "openvino"),
     ("constant folding", lambda x: x + jnp.sin(jnp.arange(4.0)), (F,), "openvino"),
-    ("constant folding", lambda x: x + jnp.cumsum(jnp.arange(4.0)), (F,), "tfjs"),
+    ("constant folding", lambda x: x + jnp.cos(jnp.arange(4.0)), (F,), "tfjs"),
 ]
 
 # The same, with how many units in the last place the results may differ by.

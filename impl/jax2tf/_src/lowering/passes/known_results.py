@@ -33,7 +33,9 @@ _COSTLY = traits.DRAWS | frozenset(
         *named("while", "scan", "sort", "top_k", "approx_top_k", "cumsum", "cumprod", "cummax"),
         *named("cummin", "cumlogsumexp", "dot_general", "conv_general_dilated", "fft"),
         *named("cholesky", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product"),
-        *named("lu", "lu_pivots_to_permutation", "ormqr", "qr", "schur", "svd", "symmetric_product"),
+        *named(
+            "lu", "lu_pivots_to_permutation", "ormqr", "qr", "schur", "svd", "symmetric_product"
+        ),
         *named("triangular_solve", "tridiagonal", "tridiagonal_solve", "custom_linear_solve"),
         *named("bessel_i0e", "bessel_i1e", "digamma", "erf_inv", "igamma", "igamma_grad_a"),
         *named("igammac", "lgamma", "polygamma", "regularized_incomplete_beta", "zeta"),
@@ -120,9 +122,10 @@ class _Rewriter:
                 known.update(eqn.outvars)
                 if _is_worth_it(eqn, jaxpr):
                     return True
-            elif eqn.primitive in _ENTERED:
-                if self._has_gain(called(eqn), _known_places(eqn, known)):
-                    return True
+            elif eqn.primitive in _ENTERED and self._has_gain(
+                called(eqn), _known_places(eqn, known)
+            ):
+                return True
         return False
 
 
