@@ -197,7 +197,7 @@ class Carried:
         return not self.missed and self.made_at_once <= self.made_before
 
     def require_whole(self) -> None:
-        """Ends a trace that has to be made again, before a loop of it runs."""
+        """Raises `Again` if JAX has to trace again; the loop of this trace is then not run."""
         if not self.is_whole:
             raise Again
 

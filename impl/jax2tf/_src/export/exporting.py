@@ -226,11 +226,11 @@ def export(
                     if error.output is not None:
                         job.params = _params_again(source, widen_bfloat16)
                         judge.refuse_impure(error, trials, job.params)
-                    if locate and error.output is not None:
-                        with step("looking for the line"):
-                            # It imports this module.
-                            failures = importlib.import_module("jax2tf._src.locate.failures")
-                            failures.add_line(error, job, chosen, trials)
+                        if locate:
+                            with step("looking for the line"):
+                                # It imports this module.
+                                failures = importlib.import_module("jax2tf._src.locate.failures")
+                                failures.add_line(error, job, chosen, trials)
                     raise
             chosen.engine.add_metadata(job.target, origin.said(differences))
         written = chosen.written(job.target)

@@ -13,11 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
-from jax2tf._src.stablehlo.known import is_known
+from jax2tf._src.stablehlo.known import OPEN_SIZE_TRIED, are_plain, is_known
 from jax2tf._src.stablehlo.program import Function, Program, TensorType, Type, ops_of
 from jax2tf._src.stablehlo.unnamed_functions import TRIED
 from jax2tf._src.util.lru import Lru
-from jax2tf._src.util.typing import Dim as Size
 from jax2tf._src.util.typing import HloValue as Value
 from jax2tf._src.util.typing import PyTree
 
@@ -35,7 +34,6 @@ _CANDIDATES = {
 # As many as a prime number: those of each operand are taken in other steps.
 _SAMPLES = (0.25, 0.6, 1.7, 0.9, 3.5, 0.4, 12.0, 0.75, 0.1, 2.2, 0.55)
 _FEWEST_ROUNDS, _FEWEST_TRIED, _FEWEST_FINITE = 6, 24, 5
-_OPEN_SIZE_TRIED = 3
 # Two versions of JAX compute them by other series of lgamma.
 _ROUNDINGS, _LARGEST_TOLERANCE = 128, 1e-4
 
@@ -74,7 +72,7 @@ class FunctionsWithLoops:
     def _of_jax(self, name: str, arrays: Sequence[Value]) -> Callable[..., Value] | None:
         """JAX's function of the operands; None if the function may be another."""
         shapes = tuple(tuple(x.shape) for x in arrays)
-        if not all(_is_plain(size) for shape in shapes for size in shape):
+        if not all(map(are_plain, shapes)):
             return None
         key = (name, shapes, str(arrays[0].dtype))
         return self._found.value(key, lambda: self._tried(name))
@@ -83,9 +81,7 @@ class FunctionsWithLoops:
         function = self._program.functions[name]
         tried = self._program.functions[name + TRIED]
         closed = list(map(_closed, tried.body.types))
-        sizes = [
-            np.full(s.shape, _OPEN_SIZE_TRIED, s.dtype) for s in closed if s.dtype.kind in "iu"
-        ]
+        sizes = [np.full(s.shape, OPEN_SIZE_TRIED, s.dtype) for s in closed if s.dtype.kind in "iu"]
         arrays = [s for s in closed if s.dtype.kind not in "iu"]
         with jax.ensure_compile_time_eval():
             run = jax.jit(lambda *arrays: self._evaluate(name + TRIED, [*sizes, *arrays]))
@@ -198,10 +194,5 @@ def _count_of_arrays(function: Function) -> int:
 def _closed(kind: Type) -> jax.ShapeDtypeStruct:
     """The type with a number for each open size."""
     assert isinstance(kind, TensorType)
-    shape = tuple(_OPEN_SIZE_TRIED if size is None else size for size in kind.shape)
+    shape = tuple(OPEN_SIZE_TRIED if size is None else size for size in kind.shape)
     return jax.ShapeDtypeStruct(shape, kind.dtype)
-
-
-def _is_plain(size: Size) -> bool:
-    """Whether a size is a number, or a symbol for which any number may stand."""
-    return isinstance(size, int) or str(size).isidentifier()

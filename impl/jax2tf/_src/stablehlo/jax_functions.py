@@ -17,7 +17,7 @@ import numpy as np
 
 from jax2tf._src.api.errors import NotDifferentiableError
 from jax2tf._src.stablehlo.functions_with_loops import FunctionsWithLoops
-from jax2tf._src.stablehlo.known import Sizes, is_known
+from jax2tf._src.stablehlo.known import OPEN_SIZE_TRIED, Sizes, are_plain, is_known
 from jax2tf._src.stablehlo.program import Function, Op, Program, TensorType, ops_of
 from jax2tf._src.stablehlo.special_functions import ELEMENTWISE, OF_COMPLEX, PRIMITIVES
 from jax2tf._src.stablehlo.unnamed_functions import WITH_LOOPS
@@ -41,7 +41,6 @@ _OF_ONE_ARRAY = {
 # Both are written as a function of this name.
 _GAMMA, _GAMMAS = "_gamma", (jax.random.loggamma, jax.random.gamma)
 _GENERATORS = {2: ("threefry2x32",), 4: ("rbg", "unsafe_rbg")}
-_OPEN_SIZE_TRIED = 3
 # JAX adds it to the name of a second function.
 _NUMBERED = re.compile(r"_\d+$")
 _SAMPLES = (0.25, 3.5, -1.5, 40.0, -0.3, 1e-3, 0.0, float("inf"), float("nan"))
@@ -235,13 +234,13 @@ def _makes_integers(op: Op) -> bool:
 
 def _closed(shape: Sequence[Size]) -> tuple[int, ...]:
     """The shape with a number for each open size."""
-    return tuple(size if isinstance(size, int) else _OPEN_SIZE_TRIED for size in shape)
+    return tuple(size if isinstance(size, int) else OPEN_SIZE_TRIED for size in shape)
 
 
 def _tried(value: Value) -> Value:
     """Known operands with a number for each open size."""
     is_open = isinstance(value, Sizes)
-    return np.full(value.shape, _OPEN_SIZE_TRIED, value.dtype) if is_open else value
+    return np.full(value.shape, OPEN_SIZE_TRIED, value.dtype) if is_open else value
 
 
 def _resized(numbers: Sequence[complex], shape: tuple[int, ...]) -> np.ndarray:
@@ -276,7 +275,7 @@ def _shape_of_result(function: Function, alpha: Value) -> tuple[Size, ...] | Non
     is_same = len(result.shape) == len(alpha.shape) and all(
         size is None or size == known for size, known in zip(result.shape, alpha.shape, strict=True)
     )
-    return tuple(alpha.shape) if is_same and _are_plain(alpha.shape) else None
+    return tuple(alpha.shape) if is_same and are_plain(alpha.shape) else None
 
 
 def _last_op(program: Program, name: str) -> str:
@@ -290,11 +289,6 @@ def _last_op(program: Program, name: str) -> str:
 def _says_gamma(function: Function) -> bool:
     """Whether the module names jax.random.gamma for an op of the function."""
     return any(op.primitive == "random_gamma" for op in ops_of(function.body))
-
-
-def _are_plain(shape: Sequence[Size]) -> bool:
-    """Whether each open size is a symbol, for which any number may stand."""
-    return all(isinstance(size, int) or str(size).isidentifier() for size in shape)
 
 
 def _mapped(

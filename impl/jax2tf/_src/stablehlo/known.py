@@ -19,6 +19,8 @@ from jax2tf._src.util.typing import Dim as Size
 from jax2tf._src.util.typing import PyTree
 
 _MOST_ELEMENTS = 1024
+# The number that stands for each open size where a function of a program is tried.
+OPEN_SIZE_TRIED = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -284,3 +286,8 @@ _FOLDED: Mapping[str, Callable[..., PyTree]] = {
     "stablehlo.slice": _slice,
     "stablehlo.subtract": _elementwise(operator.sub),
 }
+
+
+def are_plain(shape: Sequence[Size]) -> bool:
+    """Whether each open size is a symbol, for which any number may stand."""
+    return all(isinstance(size, int) or str(size).isidentifier() for size in shape)

@@ -158,15 +158,18 @@ def _is_worth_it(eqn: jex_core.JaxprEqn, jaxpr: jex_core.Jaxpr) -> bool:
 
 def _is_repeatable(eqn: jex_core.JaxprEqn) -> bool:
     """Whether JAX computes the results from the operands, for all calls and sizes."""
+    return all(map(_is_pure, (eqn, *_inner(eqn))))
+
+
+def _is_pure(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether JAX computes an equation, apart from jaxprs that it calls, from its operands."""
     if eqn.effects or eqn.primitive in _NOT_REPEATABLE:
         return False
     if not compat.primitives.is_implemented_by_jax(eqn.primitive):
         return False
     if any(map(export.is_symbolic_dim, jax.tree.leaves(eqn.params))):
         return False
-    if not all(dims.is_static(getattr(v.aval, "shape", ())) for v in eqn.outvars):
-        return False
-    return all(_is_repeatable(inner) for inner in _inner(eqn))
+    return all(dims.is_static(getattr(v.aval, "shape", ())) for v in eqn.outvars)
 
 
 def _is_costly(eqn: jex_core.JaxprEqn) -> bool:
