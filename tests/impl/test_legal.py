@@ -532,6 +532,18 @@ def test_bits_are_counted_by_logic(name, dtype):
     assert not {"FloorDiv", "PopulationCount", "Sum"} & ops_of(concrete)
 
 
+@pytest.mark.parametrize("name", ["clz", "population_count"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "uint32", "int64", "uint64"])
+def test_bits_of_other_integers_are_counted_as_those_of_int32(name, dtype):
+    with jax.enable_x64(dtype.endswith("64")):
+        bounds = np.iinfo(dtype)
+        x = np.array([0, 1, 5, 64, bounds.max, bounds.max // 3, bounds.min], dtype)
+        x = np.append(x, x.dtype.type(1) << np.arange(8 * x.dtype.itemsize, dtype=dtype))
+        concrete = assert_same(UNARY[name], "onnx", x.reshape(1, -1))
+        assert "PopulationCount" not in ops_of(concrete)
+        assert_same(UNARY[name], "onnx", np.zeros((0, 2), dtype))
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32])
 def test_shifts_without_a_sign_by_a_mask(dtype):
     target = jax2tf.Target(

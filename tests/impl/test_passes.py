@@ -188,6 +188,7 @@ REFUSED = [
     ("linear algebra", lambda x: jnp.linalg.qr(x)[1], (F,), "onnx"),
     ("linear algebra", lambda x: jnp.linalg.cholesky(x @ x.T), (F,), "litert"),
     ("nextafter", lambda x: jnp.nextafter(x, x[::-1]), (F,), "litert"),
+    ("counts of bits", lax.population_count, (U,), "onnx"),
     ("bits", lambda x: x & (x >> 1), (INTEGERS,), "litert"),
     ("bits", lambda x: x ^ 5, (INTEGERS,), "coreml"),
 ]

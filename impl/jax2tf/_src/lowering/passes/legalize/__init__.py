@@ -21,6 +21,7 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.equation_jaxprs import jaxpr_of
 from jax2tf._src.lowering.passes import keys, switched_off
 from jax2tf._src.lowering.passes.legalize import (
+    bit_counts,
     bit_moves,
     bitcasts,
     bits,
@@ -146,6 +147,7 @@ WAYS = (
     Way("special functions", _lacks_ops_or_dtypes, _by(special_functions.function_of), _ANYWHERE),
     Way("linear algebra", _lacks_ops_or_dtypes, _by(linalg.function_of), _ANYWHERE),
     Way("nextafter", _lacks_ops_or_dtypes, _by(nextafter.function_of), _ANYWHERE),
+    Way("counts of bits", _lacks_ops_or_dtypes, _by(bit_counts.function_of), _ANYWHERE),
     Way("bits", _lacks_ops_or_dtypes, bits.rule_of, _ANYWHERE),
     Way("comparisons", _lacks_ops_or_dtypes, integers.rule_of, _ANYWHERE),
 )
