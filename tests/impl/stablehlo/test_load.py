@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import pathlib
+import re
 from typing import Any
 
 import jax
@@ -211,6 +212,33 @@ def test_constraints_of_sizes_are_checked():
     assert loaded(np.zeros(3, np.float32)).shape == (3,)
     with pytest.raises(ValueError, match="Input shapes do not match"):
         loaded(np.zeros(2, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "constraint", "names", "remedy"),
+    [
+        (["s"], "s <= 64", ["n"], "- n + 64 >= 0"),
+        (["s", "t"], "s >= t + 1", ["n", "m"], "n - m - 1 >= 0"),
+        (["2*s"], None, ["n"], "mod(n, 2) == 0"),
+        (["s", "s"], None, ["n", "m"], "m == n"),
+    ],
+)
+def test_a_condition_of_sizes_is_a_constraint_of_the_remedy(
+    shapes: list[str], constraint: str | None, names: list[str], remedy: str
+):
+    given = [constraint] if constraint else []
+    loaded = _loaded(lambda *xs: sum(x.sum() for x in xs), *_specs(shapes, given))
+    again = export.export(jax.jit(loaded))
+    expected = re.escape(f'polymorphic_constraints=["{remedy}"]')
+    with pytest.raises((jax2tf.LoadError, ValueError), match=expected):
+        again(*_specs(names, []))
+    assert again(*_specs(names, [remedy])).mlir_module()
+
+
+def _specs(shapes: list[str], constraints: list[str]) -> list[jax.ShapeDtypeStruct]:
+    scope = export.SymbolicScope(constraints)
+    sizes = (export.symbolic_shape(shape, scope=scope) for shape in shapes)
+    return [jax.ShapeDtypeStruct(size, np.float32) for size in sizes]
 
 
 def test_repeated_calls_are_one_function():

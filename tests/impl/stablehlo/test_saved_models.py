@@ -56,6 +56,13 @@ def test_values_and_parameters(folder: pathlib.Path):
     assert loaded["predict"].params.keys() == {"params.w", "params.b"}
 
 
+def test_the_only_argument_needs_no_name(folder: pathlib.Path):
+    named = jax2tf.load(folder)["predict"](x=X)
+    without = jax2tf.load(folder / "saved_model.pb")["predict"](X)
+    for key, value in named.items():
+        np.testing.assert_array_equal(without[key], value)
+
+
 def test_gradients_by_the_parameters(folder: pathlib.Path):
     function = jax2tf.load(folder)["predict"]
     params = {name.removeprefix("params."): value for name, value in function.params.items()}

@@ -87,11 +87,12 @@ class LoadedFunction:
           ValueError: a value has another shape than its variable.
         """
         self._check_params(params)
-        leaves, tree = tree_util.tree_flatten((args, kwargs))
+        leaves, tree = tree_util.tree_flatten(self._with_name(args, kwargs))
         if tree != self._in_tree:
             raise TypeError(
                 f"jax2tf.load: {self.name} takes arguments of another structure: expected "
                 f"{self._in_tree}, got {tree}. What to do: call it with ({self._by_name()})"
+                f"{self._specs_by_name()}"
             )
         checked = [self._checked(a, x) for a, x in zip(self._arguments, leaves, strict=True)]
         return tree_util.tree_unflatten(self._out_tree, self._jitted(params, *checked))
@@ -116,6 +117,22 @@ class LoadedFunction:
                 raise TypeError(
                     f"{where}[{name!r}] must have the dtype {dtypes[0]}, got {dtypes[1]}"
                 )
+
+    def _with_name(
+        self, args: tuple[PyTree, ...], kwargs: Mapping[str, PyTree]
+    ) -> tuple[tuple[PyTree, ...], Mapping[str, PyTree]]:
+        """The arguments of a call, where the only argument may be given without its name."""
+        own_args, own_kwargs = self.specs
+        if len(own_kwargs) == 1 and len(args) == 1 and not own_args and not kwargs:
+            return (), dict(zip(own_kwargs, args, strict=True))
+        return args, kwargs
+
+    def _specs_by_name(self) -> str:
+        """What `specs` of an export has for arguments that have names."""
+        args, kwargs = self.specs
+        if args or not kwargs:
+            return ""
+        return ", and export it with specs={" + ", ".join(f'"{name}": ...' for name in kwargs) + "}"
 
     def _by_name(self) -> str:
         """The arguments as a call has them: `..., images=...`."""

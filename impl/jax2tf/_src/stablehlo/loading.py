@@ -17,6 +17,8 @@ from jax2tf._src.stablehlo.function import LoadedFunction, of_exported, of_progr
 from jax2tf._src.util.typing import PyTree
 
 _BYTECODE = b"ML\xefR"
+# The file of a SavedModel, as bytes or as text.
+_GRAPHS = ("saved_model.pb", "saved_model.pbtxt")
 
 
 class Loaded(Mapping[str, LoadedFunction]):
@@ -106,7 +108,8 @@ def load(source: str | os.PathLike[str] | bytes | bytearray | export.Exported) -
 
     Args:
       source: what to read:
-        * a folder: a SavedModel, whose signatures may hold XlaCallModule ops;
+        * the folder of a SavedModel, or saved_model.pb in it: the signatures may hold XlaCallModule
+          ops;
         * a file, or its bytes: what jax.export.Exported.serialize wrote, a portable artifact or
           bytecode of StableHLO or VHLO, or a module as text (.mlir);
         * a jax.export.Exported.
@@ -133,13 +136,13 @@ def load(source: str | os.PathLike[str] | bytes | bytearray | export.Exported) -
     path = pathlib.Path(source)
     if not path.exists():
         raise FileNotFoundError(f"jax2tf.load: there is no file or folder {path}")
-    if path.is_dir():
-        return _of_saved_model(path)
+    if path.is_dir() or path.name in _GRAPHS:
+        return _of_saved_model(path if path.is_dir() else path.parent)
     return _of_bytes(path.read_bytes(), str(path))
 
 
 def _of_saved_model(path: pathlib.Path) -> Loaded:
-    if not any((path / name).exists() for name in ("saved_model.pb", "saved_model.pbtxt")):
+    if not any((path / name).exists() for name in _GRAPHS):
         raise LoadError(
             f"jax2tf.load: the folder {path} is no SavedModel: it has no saved_model.pb. What to "
             "do: name the folder that tf.saved_model.save wrote, or a file of StableHLO."

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
-from jax import lax
+from jax import export, lax
 
 from jax2tf._src.stablehlo import registry
 from jax2tf._src.stablehlo.evaluator import TOKEN, Step, takes_sizes
@@ -106,16 +107,32 @@ def _call_tf_function(step: Step, *operands: PyTree) -> list[PyTree]:
 @takes_sizes
 def _shape_assertion(step: Step, holds: PyTree, *sizes: PyTree, error_message: str) -> PyTree:
     """A condition of the sizes of the arguments. Raises ValueError where it does not hold."""
+    message = error_message.format(*map(_shown, sizes))
+    remedy = (
+        f"state the condition: polymorphic_constraints=[{_constraint(error_message, sizes)}] of "
+        "jax2tf.export or jax2tf.convert, or constraints of jax.export.symbolic_shape"
+    )
     if not is_known(holds):
         raise step.refused(
-            "it is not known whether the sizes of the arguments fit: "
-            + error_message.format(*(_shown(size) for size in sizes)),
-            "state the sizes' relation as a constraint: jax.export.symbolic_shape(..., "
-            "constraints=[...]), or polymorphic_constraints of jax2tf.convert",
+            f"it is not known whether the sizes of the arguments fit: {message}", remedy
         )
     if not all(as_sizes(holds)):
-        raise ValueError("jax2tf.load: " + error_message.format(*(_shown(size) for size in sizes)))
+        has_names = any(export.is_symbolic_dim(as_sizes(s)[0]) for s in sizes if is_known(s))
+        what_to_do = f" What to do: {remedy}." if has_names else ""
+        raise ValueError(f"jax2tf.load: {message}{what_to_do}")
     return []
+
+
+def _constraint(error_message: str, operands: tuple[PyTree, ...]) -> str:
+    """The condition of a message of jax.export about the sizes, as a constraint of their names."""
+    sizes = [*map(_shown, operands)]
+    if "to be greater or equal to 0" in error_message:
+        return f'"{sizes[0]} >= 0"'
+    # JAX takes equations of one term.
+    is_term = bool(sizes) and " " not in re.sub(r"\(.*?\)", "", sizes[0])
+    if is_term and ("to be equal to 0" in error_message or "had remainder" in error_message):
+        return f'"{sizes[0]} == 0"'
+    return f'"{sizes[0]} == {sizes[1]}"' if "inconsistency" in error_message else "..."
 
 
 def _shown(size: PyTree) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import jax
@@ -34,7 +35,8 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
 
 def _population_count(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
     del eqn
-    return [sum(map(lax.population_count, _words(x))).astype(x.dtype)]
+    count = functools.reduce(lax.add, map(lax.population_count, _words(x)))
+    return [count.astype(x.dtype)]
 
 
 def _count_leading_zeros(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
