@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -265,3 +266,46 @@ def test_large_inputs_are_drawn_in_part_and_told_of(tmp_path, capsys, monkeypatc
     assert not (array[1:] == array[:-1]).all(axis=1).any()
     export(slow_sum, None, "5, 6", tmp_path / "small", progress=True)
     assert "GB" not in capsys.readouterr().err
+
+
+class TestSeveralSignatures:
+    """Each signature has inputs, and a tolerance, of its own."""
+
+    SIGNATURES: ClassVar = {"double": (lambda x: 2 * x, "3"), "triple": (lambda x: 3 * x, "3")}
+
+    @pytest.mark.parametrize(
+        ("verify", "run"),
+        [
+            ({"double": [np.ones(3)], "triple": False}, ["double: given input 0"]),
+            ({"double": True, "triple": False}, ["double: random inputs"]),
+            (
+                {"double": [np.ones(3)], "triple": True},
+                ["double: given input 0", "triple: random inputs"],
+            ),
+            ({"double": False, "triple": False}, []),
+        ],
+    )
+    def test_what_runs(self, verify, run, tmp_path):
+        result = export(self.SIGNATURES, None, None, tmp_path / "model", verify=verify)
+        assert [*result.verified] == run
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"verify": {"double": True}}, "no inputs for 'triple'.*False for a signature that"),
+            ({"verify": {"double": True, "tripel": False}}, "verify has an entry for 'tripel'"),
+            ({"tolerance": {"tripel": 0.1}}, "tolerance has an entry for 'tripel'"),
+            ({"tolerance": {"triple": -1.0}}, r"tolerance\['triple'\] should be a number that"),
+        ],
+    )
+    def test_what_is_refused(self, options, message, tmp_path):
+        with pytest.raises(ValueError, match=message):
+            export(self.SIGNATURES, None, None, tmp_path / "model", **options)
+        assert not (tmp_path / "model").exists()
+
+    def test_a_tolerance_is_of_its_signature(self, tmp_path):
+        w = np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32)
+        signatures = {name: (lambda w, x: x @ w, "3, 64") for name in ("one", "other")}
+        options = {"tolerance": {"one": 1.0, "other": 0.0}, "locate": False, "quantize": "float16"}
+        with pytest.raises(jax2tf.VerificationError, match="signature 'other'"):
+            export(signatures, w, None, tmp_path / "model.tflite", **options)

@@ -28,7 +28,13 @@ from jax2tf._src.export.constraints import with_constraints
 from jax2tf._src.export.formats import Format
 from jax2tf._src.export.job import Job
 from jax2tf._src.export.result import ExportResult
-from jax2tf._src.export.signatures import Signature, given_arrays, refuse_several, signatures_of
+from jax2tf._src.export.signatures import (
+    Signature,
+    given_arrays,
+    refuse_several,
+    signatures_of,
+    verification_ways,
+)
 from jax2tf._src.export.verification import (
     Judge,
     TitledShapes,
@@ -37,6 +43,7 @@ from jax2tf._src.export.verification import (
     dtypes_of,
     random_inputs,
     random_shapes,
+    tolerances_of,
     trials_of,
 )
 from jax2tf._src.targets.by_name import TARGETS
@@ -53,7 +60,7 @@ def export(
     format: str | None = None,
     polymorphic_constraints: Sequence[str] | jax_export.SymbolicScope = (),
     verify: PyTree = True,
-    tolerance: float | None = None,
+    tolerance: float | Mapping[str, float] | None = None,
     overwrite: bool = False,
     progress: bool = True,
     widen_bfloat16: bool = False,
@@ -98,15 +105,17 @@ def export(
         holds for the signatures that have its dimensions.
       verify: whether to run the file with random inputs (normal numbers, integers from 0 to 3) for
         two sizes of the open dimensions; or a list of inputs to run instead, each in the structure
-        of the specs; for several signatures a dict of lists. With quantize="int8" the first two
-        representative inputs are run.
+        of the specs. For several signatures a dict of lists, in which True stands for random inputs
+        and False for a signature that is not run. With quantize="int8" the first two representative
+        inputs are run.
       tolerance: the largest deviation of an output from JAX's: the largest difference in units of
         JAX's largest element, or for integers the share of elements that differ. In files of 8-bit
         numbers it is the root mean square of the difference, in units of the root mean square of
         JAX's result. The default depends on the least exact of parameters, inputs and outputs: 1e-4
         for float32, 1e-9 for float64, 0.01 for float16, 0.05 for bfloat16. It is 0 for integers,
         0.01 for float16 weights, 0.1 for 8-bit and 0.3 for 4-bit weights, and 0.2 for 8-bit weights
-        and activations.
+        and activations. For several signatures also a dict {name: tolerance}; the others have the
+        default.
       overwrite: whether to replace an existing file, or a folder that holds only a model of the
         format.
       progress: whether to report slow steps on stderr.
@@ -153,7 +162,6 @@ def export(
         widen_bfloat16=widen_bfloat16,
         locate=locate,
     )
-    tolerance = option_checks.tolerance(tolerance, "jax2tf.export: tolerance")
     options = {name: value for name, value in options.items() if value is not None}
     is_served = not isinstance(serving, bool | np.bool_) or bool(serving)
     chosen = formats.format_of(target, format, is_folder=is_served)
@@ -177,19 +185,21 @@ def export(
             signatures_of(fun, params, specs), polymorphic_constraints
         )
     )
+    tolerances = tolerances_of(tolerance, [signature.name for signature in signatures])
     if not chosen.has_several:
         refuse_several(signatures, chosen.name)
     if "representative_data" in options:
         data = given_arrays(signatures, options["representative_data"], "representative_data")
         calibration.refuse_without_ranges(signatures, data)
         options = {**options, "representative_data": data}
-    is_random = verify is True and "representative_data" not in options
-    shapes = {s.name: random_shapes(s) for s in signatures} if is_random else {}
+    ways = verification_ways(signatures, verify)
+    is_random = "representative_data" not in options
+    shapes = {s.name: random_shapes(s) for s in signatures if ways[s.name] is True and is_random}
     with (
         step(f"running JAX{cost(signatures, shapes)}"),
         checkpoints.explaining_names(source, params),
     ):
-        trials = _trials(signatures, params, verify, options, shapes)
+        trials = _trials(signatures, params, ways, options, shapes)
     if "representative_data" in options:
         calibration.refuse_results_without_ranges(trials)
     elif options.get("quantize") == "dynamic":
@@ -198,7 +208,7 @@ def export(
     if widen_bfloat16:
         of_params.add(jnp.dtype(jnp.bfloat16))
         signatures, params, trials, options = _widened(signatures, params, trials, options)
-    judge = Judge(chosen.name, chosen.engine.precision(options), of_params, tolerance)
+    judge = Judge(chosen.name, chosen.engine.precision(options), of_params, tolerances)
     top = target if place is None else place.folder
     with disk.writing(top), destination.beside(top) as folder:
         job = Job(
@@ -325,22 +335,21 @@ def _steps(target: Path, shown: bool) -> progress.Step:
 def _trials(
     signatures: Sequence[Signature],
     params: PyTree,
-    verify: PyTree,
+    ways: Mapping[str, bool | list[list[np.ndarray]]],
     options: Mapping[str, Option],
     shapes: Mapping[str, Iterable[TitledShapes]],
 ) -> list[Trial]:
     """Runs JAX on the inputs with which the file is verified; `shapes` are those of random ones."""
-    if verify is False:
-        return []
-    if verify is not True:
-        arrays = given_arrays(signatures, verify, "verify")
-        inputs = {name: _titled("given input", samples) for name, samples in arrays.items()}
-    elif "representative_data" in options:
-        data = options["representative_data"]
-        inputs = {name: _titled("representative input", s[:2]) for name, s in data.items()}
-    else:
-        inputs = {s.name: random_inputs(s, shapes[s.name]) for s in signatures}
-    return [trial for s in signatures for trial in trials_of(s, params, inputs[s.name])]
+    inputs: dict[str, list[tuple[str, list[np.ndarray]]]] = {}
+    for signature in signatures:
+        name, way = signature.name, ways[signature.name]
+        if isinstance(way, list):
+            inputs[name] = _titled("given input", way)
+        elif way and "representative_data" in options:
+            inputs[name] = _titled("representative input", options["representative_data"][name][:2])
+        elif way:
+            inputs[name] = random_inputs(signature, shapes[name])
+    return [trial for s in signatures for trial in trials_of(s, params, inputs.get(s.name, ()))]
 
 
 def _titled(title: str, samples: Iterable[list[np.ndarray]]) -> list[tuple[str, list[np.ndarray]]]:

@@ -12,7 +12,7 @@ import inspect
 import itertools
 import keyword
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import jax
 import numpy as np
@@ -301,7 +301,7 @@ def variables_of(signature: Signature) -> list[str]:
 
 
 def given_arrays(
-    signatures: Sequence[Signature], data: PyTree, what: str
+    signatures: Sequence[Signature], data: PyTree, what: str, remedy: str = ""
 ) -> dict[str, list[list[np.ndarray]]]:
     """The leaves of the inputs that the caller gives, by signature.
 
@@ -309,6 +309,7 @@ def given_arrays(
       signatures: the signatures.
       data: a list of inputs in the structure of the specs; for several signatures a dict of lists.
       what: the argument that they were given as, for messages.
+      remedy: what else may stand in the place of missing inputs, for the message.
 
     Raises:
       TypeError: the data is not a list, or not a dict for several signatures.
@@ -328,9 +329,48 @@ def given_arrays(
         if not arrays[signature.name]:
             raise ValueError(
                 f"jax2tf.export: {what} has no inputs for {signature.name!r}; give some, for "
-                "several signatures as {name: [inputs, ...]}"
+                f"several signatures as {{name: [inputs, ...]}}{remedy}"
             )
     return arrays
+
+
+def verification_ways(
+    signatures: Sequence[Signature], verify: PyTree
+) -> dict[str, bool | list[list[np.ndarray]]]:
+    """How to verify each signature: by inputs that the caller gives, by others (True), or not.
+
+    Args:
+      signatures: the signatures.
+      verify: a boolean, or data as `given_arrays` takes it, with a boolean in place of a list.
+
+    Raises:
+      TypeError, ValueError: as `given_arrays` does; or there is no signature of a name.
+    """
+    if isinstance(verify, bool):
+        return dict.fromkeys((s.name for s in signatures), verify)
+    if not isinstance(verify, Mapping):
+        return {**given_arrays(signatures, verify, "verify")}
+    refuse_unknown(verify, [s.name for s in signatures], "jax2tf.export: verify")
+    ways: dict[str, bool | list[list[np.ndarray]]] = {
+        name: way for name, way in verify.items() if isinstance(way, bool)
+    }
+    others = [s for s in signatures if s.name not in ways]
+    lists = {name: way for name, way in verify.items() if name not in ways}
+    remedy = ", with True for random ones and False for a signature that is not to run"
+    return {**ways, **given_arrays(others, lists, "verify", remedy)}
+
+
+def refuse_unknown(by_name: Mapping[str, PyTree], names: Collection[str], where: str) -> None:
+    """Refuses names that no signature has.
+
+    Raises:
+      ValueError: there is no signature of a name.
+    """
+    unknown = [name for name in by_name if name not in names]
+    if unknown:
+        raise ValueError(
+            f"{where} has an entry for {unknown[0]!r}, and the signatures are {', '.join(names)}"
+        )
 
 
 def _is_list(value: PyTree) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import jax
@@ -13,7 +13,7 @@ import numpy as np
 
 from jax2tf._src import compat
 from jax2tf._src.api.errors import ExportError, VerificationError
-from jax2tf._src.export.signatures import Input, Signature
+from jax2tf._src.export.signatures import Input, Signature, refuse_unknown
 from jax2tf._src.export.sizes import shapes_of, two_sizes
 from jax2tf._src.export.tolerances import (
     Precision,
@@ -24,7 +24,7 @@ from jax2tf._src.export.tolerances import (
 )
 from jax2tf._src.tracing import functions
 from jax2tf._src.tracing.functions import Function
-from jax2tf._src.util import dtypes
+from jax2tf._src.util import dtypes, option_checks
 from jax2tf._src.util.typing import PyTree
 
 # Random integers are from 0 to 3, so that most functions take them as indices too.
@@ -201,7 +201,23 @@ _REMEDY = (
     "takes; verify=False leaves the file untried"
 )
 
+Tolerances: TypeAlias = float | Mapping[str, float] | None
 Run = Callable[[str, Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
+
+
+def tolerances_of(value: PyTree, names: Collection[str]) -> Tolerances:
+    """The caller's tolerance, or one for each signature that has one.
+
+    Raises:
+      TypeError: a tolerance is not a real number.
+      ValueError: a tolerance is negative or NaN, or there is no signature of a name.
+    """
+    where = "jax2tf.export: tolerance"
+    if not isinstance(value, Mapping):
+        return option_checks.tolerance(value, where)
+    refuse_unknown(value, names, where)
+    checked = {k: option_checks.tolerance(v, f"{where}[{k!r}]") for k, v in value.items()}
+    return {name: tolerance for name, tolerance in checked.items() if tolerance is not None}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,13 +228,13 @@ class Judge:
       format: the name of the format.
       precision: the precision of the file.
       of_params: the dtypes of the parameters.
-      tolerance: the caller's tolerance, or None for the default.
+      tolerances: the caller's tolerances by signature, or one for all; None for the default.
     """
 
     format: str
     precision: Precision
     of_params: set[np.dtype]
-    tolerance: float | None
+    tolerances: Tolerances
 
     def differences(self, run: Run, trials: Sequence[Trial]) -> dict[str, dict[str, float]]:
         """The largest absolute difference of each output, by signature.
@@ -323,8 +339,11 @@ class Judge:
         return far <= self._tolerance(trial, expected.dtype)
 
     def _tolerance(self, trial: Trial, dtype: np.dtype) -> float:
-        if self.tolerance is not None:
-            return self.tolerance
+        given = self.tolerances
+        if isinstance(given, Mapping):
+            given = given.get(trial.signature.name)
+        if given is not None:
+            return given
         inputs = {array.dtype for array in trial.inputs.values()}
         outputs = {array.dtype for array in trial.results.values()}
         return tolerance_of(self.precision, self.of_params | inputs | outputs, dtype)
