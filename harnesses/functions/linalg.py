@@ -119,7 +119,7 @@ def linear_algebra_of_lax() -> None:
     define_functions(
         "jax.lax.linalg",
         LAX_USES,
-        ulps={"eig": 32, "eigh": 10, "schur": 32, "svd": 23},
+        ulps={"eig": 32, "eigh": 10, "schur": 32, "svd": 23, "tridiagonal": 16},
     )
 
 
@@ -171,6 +171,8 @@ def linear_algebra_of_scipy() -> None:
             "invhilbert": 33,
             "invpascal": 17,
             "pascal": 15,
+            # OpenBLAS takes other kernels on each processor.
+            "qr_multiply": 16,
             "rsf2csf": 32,
             "schur": 32,
             "solve_sylvester": 64,
