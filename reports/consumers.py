@@ -50,7 +50,7 @@ SAMPLE = 250
 FAMILIES = (*PROVED_FAMILIES, "special", "conversions", "calls", "fft", "random", "linalg")
 DTYPES = (*PROVED_DTYPES, "bool")
 # Those that have a row each below: some engines have arrays of them.
-OTHER_DTYPES = ("uint8", "uint32", "float16", "bfloat16", "complex64")
+OTHER_DTYPES = ("int8", "uint8", "uint32", "int64", "float16", "bfloat16", "complex64")
 # What people call the engine of a mode.
 ENGINE_NAMES = {
     "savedmodel": "TensorFlow",
