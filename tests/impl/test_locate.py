@@ -117,6 +117,24 @@ def test_a_fault_in_a_file_is_found(path, tmp_path, fault, primitive, said):
     assert file.read_bytes() == before
 
 
+def test_the_first_of_several_faults_is_named_before_the_largest(path):
+    first, second, third = PARAMS["w"]
+    found = jax2tf.locate(model, {**PARAMS, "w": [first, second * 1.01, third * 1.5]}, SPECS, path)
+    assert (found.layer, [line.layer for line in found.also]) == ("['w'][1]", ["['w'][2]"])
+    assert f"also wrong: {found.also[0].index}, ['w'][2], {__file__}:" in str(found)
+    assert "beyond the tolerance" in str(found)
+
+
+def test_the_parameter_that_the_equation_reads_and_its_callers_are_told(path):
+    found = jax2tf.locate(model, {**PARAMS, "scale": PARAMS["scale"] * 1.1}, SPECS, path)
+    assert found.layer == "['scale']"
+    (caller,) = found.equation.callers
+    assert caller.startswith(f"{__file__}:")
+    assert caller.endswith("(model)")
+    assert f"called at:  {caller}" in str(found)
+    assert f"from {caller}" in found.html()
+
+
 def test_the_first_of_results_with_the_same_numbers_is_named(tmp_path):
     def twice(x):
         # The file has one op for both.

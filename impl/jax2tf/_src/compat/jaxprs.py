@@ -57,6 +57,17 @@ def user_source(eqn: jex_core.JaxprEqn) -> str:
     return _source_info_util.summarize(eqn.source_info)
 
 
+def callers(eqn: jex_core.JaxprEqn) -> tuple[str, ...]:
+    """The user's lines that called `user_source(eqn)`, innermost first.
+
+    JAX keeps them up to the function that was traced: none beyond a `jax.jit` inside of it.
+    """
+    frames = list(_source_info_util.user_frames(eqn.source_info.traceback))
+    return tuple(
+        f"{f.file_name}:{f.start_line}:{f.start_column} ({f.function_name})" for f in frames[1:]
+    )
+
+
 def name_stack(eqn: jex_core.JaxprEqn) -> str:
     """The named scopes and transformations around `eqn`, as JAX writes them into its HLO."""
     return str(eqn.source_info.name_stack)

@@ -11,6 +11,9 @@ from jax2tf._src.locate import bits, page
 from jax2tf._src.locate.bits import Layer
 from jax2tf._src.util.typing import PyTree
 
+# Of other wrong equations so many are printed.
+_SHOWN = 3
+
 
 class Party(enum.Enum):
     """Who is wrong."""
@@ -35,11 +38,13 @@ class Line:
       index: its number in the flat program.
       text: the equation: results, primitive, operands.
       source: the line of the user, or empty.
+      callers: the lines of the user that called it, innermost first; none beyond a jax.jit.
       scope: the named scopes around it.
       difference: the largest difference to JAX's value; None if it cannot be read.
       error: the error of its own, in units of what is allowed; None if it cannot be read.
       values: the first elements in JAX and on the other side, as text.
       tensor: the name of its result in the file; empty if it was not read there.
+      layer: the parameters that it reads, of a line in `Located.also`.
     """
 
     index: int
@@ -50,6 +55,8 @@ class Line:
     error: float | None = None
     values: tuple[str, str] = ("", "")
     tensor: str = ""
+    callers: tuple[str, ...] = ()
+    layer: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,10 +72,12 @@ class Located:
       shapes: the shapes of its operands and results, such as "float32[2,3] -> float32[2]".
       dtype: the dtype of the wrong result.
       source: the user's line, such as "model.py:12:4 (layer)".
-      layer: the parameter with which the layer of the equation begins, such as `"['layers'][7]"`.
+      layer: the parameters that the equation reads, such as `"['layers'][7]"`; if it reads none,
+        that with which its layer begins.
       scope: the named scopes around it.
       difference: the largest difference to JAX's result on the same operands.
       error: the same in units of what the primitive and its operands' last bits explain.
+      also: later equations that are wrong on their own account, too.
       among: other equations that may be it, because an op computes them together.
       step: the steps of the loops that the equation is in, outermost first.
       party: who is wrong.
@@ -93,6 +102,7 @@ class Located:
     scope: str = ""
     difference: float = 0.0
     error: float = 0.0
+    also: tuple[Line, ...] = ()
     among: tuple[Line, ...] = ()
     step: tuple[str, ...] = ()
     party: Party = Party.NOBODY
@@ -132,16 +142,22 @@ class Located:
             f"{f', {self.source}' if self.source else ''}",
             f"  equation:   {self.equation.index} of {len(self.lines)}: {self.equation.text}",
             f"  shapes:     {self.shapes}",
+            *(
+                [f"  called at:  {', '.join(callers)}"]
+                if (callers := self.equation.callers)
+                else []
+            ),
             *([f"  layer:      that of the parameter {self.layer}"] if self.layer else []),
             *([f"  scope:      {self.scope}"] if self.scope else []),
             *([f"  step:       {', '.join(self.step)}"] if self.step else []),
             f"  difference: {self.difference:.3g}, {self.error:.3g} times what is allowed",
-            f"  outputs:    {far}{' (within the tolerance)' if self.agrees else ''}",
+            f"  outputs:    {far}, {self._within()}",
             *(
                 [f"  or one of:  {', '.join(str(x.index) for x in self.among)} (not read there)"]
                 if self.among
                 else []
             ),
+            *([f"  also wrong: {self._also()}"] if self.also else []),
             f"  why:        {self.reason}",
             f"  what to do: {self.remedy}",
         ]
@@ -149,6 +165,23 @@ class Located:
             lines += ["  a program that shows it:", ""]
             lines += [f"    {line}".rstrip() for line in self.program.splitlines()]
         return "\n".join(lines)
+
+    def _within(self) -> str:
+        """What the outputs say, in words."""
+        if self.agrees:
+            return (
+                "within the tolerance; inside, values are off by more than their operands explain"
+            )
+        return "beyond the tolerance"
+
+    def _also(self) -> str:
+        """The other wrong equations, in words."""
+        texts = [
+            ", ".join([f"{line.index}", *filter(None, (line.layer, line.source))])
+            for line in self.also[:_SHOWN]
+        ]
+        more = len(self.also) - len(texts)
+        return "; ".join([*texts, *([f"{more} more"] if more else [])])
 
     def overlay(self) -> str:
         """The errors as node data of Model Explorer (JSON), by the names of tensors in the file.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from jax import lax
@@ -120,11 +120,19 @@ def _run(eqn: jex_core.JaxprEqn, values: Values) -> None:
     values.update(zip(eqn.outvars, results_of(eqn, operands_of(eqn, values)), strict=True))
 
 
-def layer_of(program: Program, index: int) -> str:
-    """The parameter of the layer that an equation is in; empty for a program without layers."""
+def layer_of(program: Program, index: int, together: Sequence[int] = ()) -> str:
+    """The parameters that an equation reads, or else those computed together with it read.
+
+    If they read none, it is the parameter of the layer before them, as far as there are layers.
+    """
+    reads = {i: names for i, names, _ in _reads(program)}
+    names = reads.get(index) or [name for i in together for name in reads.get(i, ())]
+    own = [name for name in dict.fromkeys(names) if name != _CONSTANT]
+    if own:
+        return ", ".join(own)
     parts = _parts(program)
-    names = (name for name, first, last in parts if first <= index <= last)
-    return next(names, "") if len(parts) > 1 else ""
+    around = (name for name, first, last in parts if first <= index <= last)
+    return next(around, "") if len(parts) > 1 else ""
 
 
 def _parts(program: Program) -> list[tuple[str, int, int]]:
@@ -139,20 +147,32 @@ def _parts(program: Program) -> list[tuple[str, int, int]]:
 
 def _begins(program: Program) -> list[tuple[str, int]]:
     """The parameter of each layer, and its first equation."""
+    return [
+        (names[0], index)
+        for index, names, is_only in _reads(program)
+        if not is_only and program.equations[index].primitive in _FIRST
+    ]
+
+
+# The name of an array that is no parameter.
+_CONSTANT = "a constant"
+
+
+def _reads(program: Program) -> Iterator[tuple[int, list[str], bool]]:
+    """The equations that read parameters: the number, the parameters, whether only these."""
     invars = program.closed.jaxpr.invars
     # The parameter from which a variable is made, as far as only parameters make it.
     names = {v: path or "params" for v, path in zip(invars, program.paths, strict=False)}
-    constants = dict.fromkeys(program.closed.jaxpr.constvars, "a constant")
+    constants = dict.fromkeys(program.closed.jaxpr.constvars, _CONSTANT)
     of_params: dict[jex_core.Var, str] = {**names, **constants}
-    begins = []
     for index, eqn in enumerate(program.equations):
         variables = list(jaxprs.variables(eqn.invars))
         known = [of_params[v] for v in variables if v in of_params]
-        if len(known) == len(variables):
-            of_params.update((v, known[0] if known else "a constant") for v in eqn.outvars)
-        elif known and eqn.primitive in _FIRST:
-            begins.append((known[0], index))
-    return begins
+        is_only = len(known) == len(variables)
+        if is_only:
+            of_params.update((v, known[0] if known else _CONSTANT) for v in eqn.outvars)
+        if known:
+            yield index, known, is_only
 
 
 def signal_to_noise(actual: np.ndarray, expected: np.ndarray) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 from jax.extend import core as jex_core
@@ -17,6 +17,11 @@ from jax2tf._src.util.typing import Array
 _TRIED = 12
 # The cause explains at least this share of the deviation of an output.
 _EXPLAINS = 0.3
+# An error of so many times what is allowed is no engine's rounding. In a file that has the equation
+# otherwise than jax2tf writes it, a smaller one is enough.
+_CERTAIN, _CERTAIN_IF_CHANGED = 100.0, 10.0
+# A certain error counts if it alone makes at least this share of the deviation of an output.
+_SHOWS = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,14 +140,20 @@ def _full(
 
 
 def culprit(
-    program: Program, found: Comparison, outputs: Mapping[str, np.ndarray]
+    program: Program,
+    found: Comparison,
+    outputs: Mapping[str, np.ndarray],
+    changed: Container[int] = (),
 ) -> Suspect | None:
-    """The first suspect that explains the outputs of the other side; None if there is no suspect.
+    """The first suspect that is certain, or explains the outputs of the other side.
+
+    None if there is no suspect.
 
     Args:
       program: the program.
       found: the values of both sides.
       outputs: the outputs of the other side.
+      changed: the equations that a file has otherwise than jax2tf writes them.
     """
     if not found.suspects:
         return None
@@ -152,15 +163,37 @@ def culprit(
     tried = list(found.suspects[:_TRIED])
     if len(found.suspects) > 1 and wrong:
         for suspect in tried:
-            changed: Values = {suspect.variable: _shifted(program, suspect)}
-            alone = deviations(program.outputs_with(changed, suspect.index + 1), reference)
-            if any(_explains(alone[name], observed[name]) for name in wrong):
+            if _is_changed(suspect, changed):
+                return suspect
+            shifted: Values = {suspect.variable: _shifted(program, suspect)}
+            alone = deviations(program.outputs_with(shifted, suspect.index + 1), reference)
+            share = _SHOWS if suspect.ratio >= _CERTAIN else _EXPLAINS
+            if any(_explains(alone[name], observed[name], share) for name in wrong):
                 return suspect
     return tried[0] if not wrong else max(tried, key=lambda s: (s.ratio, -s.index))
 
 
-def _explains(alone: float, observed: float) -> bool:
-    return alone == observed or alone >= _EXPLAINS * observed
+def others(
+    found: Comparison, suspect: Suspect, changed: Container[int] = ()
+) -> tuple[Suspect, ...]:
+    """The suspects after one that are certain, too: one for each equation."""
+    certain = {
+        other.index: other
+        for other in reversed(found.suspects)
+        if other.index > suspect.index
+        and (_is_changed(other, changed) or (not changed and other.ratio >= _CERTAIN))
+    }
+    return tuple(certain[index] for index in sorted(certain))
+
+
+def _is_changed(suspect: Suspect, changed: Container[int]) -> bool:
+    """Whether a wrong result is one that the file computes otherwise."""
+    near = (suspect.index, *suspect.among)
+    return suspect.ratio >= _CERTAIN_IF_CHANGED and any(index in changed for index in near)
+
+
+def _explains(alone: float, observed: float, share: float) -> bool:
+    return alone == observed or alone >= share * observed
 
 
 def _shifted(program: Program, suspect: Suspect) -> np.ndarray:

@@ -42,6 +42,9 @@ class Row(Protocol):
     def source(self) -> str: ...
 
     @property
+    def callers(self) -> Sequence[str]: ...
+
+    @property
     def scope(self) -> str: ...
 
     @property
@@ -109,7 +112,7 @@ def _layers(layers: Sequence[Layer]) -> Iterator[str]:
 def _row(line: Row) -> str:
     cells = [
         f"{line.index}: <code>{html.escape(line.text)}</code>",
-        html.escape(line.source),
+        "<br>".join(map(html.escape, [line.source, *(f"from {c}" for c in line.callers)])),
         html.escape(line.scope),
         "" if line.difference is None else f"{line.difference:.3g}",
         "" if line.error is None else f"{line.error:.3g}",

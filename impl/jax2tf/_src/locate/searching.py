@@ -15,7 +15,6 @@ from jax2tf._src.export.verification import dtypes_of
 from jax2tf._src.locate import bits, finding, loops, parties, prefixes, texts
 from jax2tf._src.locate.answer import Line, Located
 from jax2tf._src.locate.bits import Layer
-from jax2tf._src.locate.differences import Difference
 from jax2tf._src.locate.files import Outputs
 from jax2tf._src.locate.finding import Comparison, Suspect
 from jax2tf._src.locate.graphs import Graph
@@ -57,7 +56,7 @@ def in_file(name: str, sides: Iterable[File]) -> Located:
     suspect = None
     if values:
         found = finding.compare(side.program, values)
-        suspect = finding.culprit(side.program, found, of_file)
+        suspect = finding.culprit(side.program, found, of_file, _changed(side))
     if suspect is None and not is_changed and not _agrees(side.program, of_file, precision):
         values = side.values()
         found = finding.compare(side.program, values)
@@ -69,6 +68,7 @@ def in_file(name: str, sides: Iterable[File]) -> Located:
         name, maker.format.name, side.program, of_file, values, found, precision, tensors
     )
     if is_changed:
+        answer.changed = frozenset(_changed(side))
         return answer.of_changed(side, suspect)
     if suspect is None:
         return answer.nothing()
@@ -135,21 +135,25 @@ def _agrees(program: Program, outputs: Outputs, precision: Precision) -> bool:
     )
 
 
-def _index_of(side: File, differences: Sequence[Difference], suspect: Suspect | None) -> int | None:
-    """The number of the equation that a changed file has otherwise.
-
-    The first wrong result is that of the equation, or of a later one if the file lacks the result.
-    """
+def _changed(side: File) -> list[int]:
+    """The numbers of the equations that a file has otherwise than jax2tf writes them today."""
     equations = side.program.equations
     # Equations that the file computes with one op have one tensor: the first of them is named.
     of_tensors = {place.name: v for v, place in reversed(side.places.items())}
     made_by = {v: i for i, eqn in enumerate(equations) for v in eqn.outvars}
-    changed = [
+    return [
         made_by[of_tensors[name]]
-        for each in differences
+        for each in side.differences
         for name in each.tensors
         if name in of_tensors
     ]
+
+
+def _index_of(changed: Sequence[int], suspect: Suspect | None) -> int | None:
+    """The number of the equation that a changed file has otherwise.
+
+    The first wrong result is that of the equation, or of a later one if the file lacks the result.
+    """
     if suspect is None:
         return min(changed, default=None)
     near = {suspect.index, *suspect.among}
@@ -180,6 +184,9 @@ class _Answer:
         self._far = finding.deviations(outputs, program.outputs(program.reference), precision)
         self._agrees = _agrees(program, outputs, precision)
         self._lines = self._with_values(values, found)
+        self._found = found
+        # The equations that a file has otherwise than jax2tf writes them.
+        self.changed: frozenset[int] = frozenset()
 
     def nothing(self) -> Located:
         """The answer if no equation is wrong."""
@@ -215,7 +222,8 @@ class _Answer:
 
     def _located(self, **fields: PyTree) -> Located:
         line: Line | None = fields.get("equation")
-        layer = "" if line is None else bits.layer_of(self._program, line.index)
+        among = [other.index for other in fields.get("among", ())]
+        layer = "" if line is None else bits.layer_of(self._program, line.index, among)
         return Located(
             *(self._target, self._agrees, self._far, self._lines),
             layers=self._layers,
@@ -240,7 +248,18 @@ class _Answer:
             **_about(eqn, self._lines[suspect.index]),
             **_error_of(suspect),
             among=tuple(self._lines[i] for i in suspect.among),
+            also=self._also(suspect),
             program=texts.program(eqn, suspect.operands, at, self._how),
+        )
+
+    def _also(self, suspect: Suspect) -> tuple[Line, ...]:
+        """The later equations that are wrong, too."""
+        return tuple(
+            dataclasses.replace(
+                self._lines[other.index],
+                layer=bits.layer_of(self._program, other.index, other.among),
+            )
+            for other in finding.others(self._found, suspect, self.changed)
         )
 
     def _within(self, suspect: Suspect, verdict: Verdict, within: loops.Inside) -> Located:
@@ -253,6 +272,7 @@ class _Answer:
             texts.equation(eqn, texts.Names(within.program)),
             compat.jaxprs.user_source(eqn) or outer.source,
             compat.jaxprs.name_stack(eqn) or outer.scope,
+            callers=compat.jaxprs.callers(eqn),
         )
         at = texts.worst(inner.actual, inner.expected)
         return dataclasses.replace(
@@ -267,7 +287,7 @@ class _Answer:
     def of_changed(self, side: File, suspect: Suspect | None) -> Located:
         """The answer on a file that jax2tf would write otherwise."""
         differences = side.differences
-        index = _index_of(side, differences, suspect)
+        index = _index_of(_changed(side), suspect)
         verdict = parties.of_changed_file([each.text for each in differences])
         if suspect is not None and index == suspect.index:
             return dataclasses.replace(self.of(suspect, verdict), program="")
@@ -275,7 +295,7 @@ class _Answer:
             return self._judged(verdict)
         eqn = self._program.equations[index]
         reference = as_numpy(self._program.reference[eqn.outvars[0]])
-        error = {} if suspect is None else _error_of(suspect)
+        error = {} if suspect is None else {**_error_of(suspect), "also": self._also(suspect)}
         fields = {**error, **_about(eqn, self._lines[index]), "dtype": reference.dtype.name}
         return self._judged(verdict, **fields)
 
@@ -297,6 +317,7 @@ class _Answer:
             texts.equation(eqn, self._names),
             compat.jaxprs.user_source(eqn),
             compat.jaxprs.name_stack(eqn),
+            callers=compat.jaxprs.callers(eqn),
         )
         if row is None:
             return line
