@@ -15,6 +15,7 @@ from jax import lax
 import jax2tf
 from jax2tf import __main__ as command
 from jax2tf._src import ops
+from jax2tf._src.locate import onnx_differences
 from jax2tf._src.locate.answer import Party
 from jax2tf._src.lowering import registry
 
@@ -203,6 +204,60 @@ def test_a_broken_file_is_refused(tmp_path):
     broken.write_bytes(b"not a model")
     with pytest.raises(jax2tf.ExportError, match=r"broken\.onnx.*cannot be read as 'onnx'"):
         jax2tf.locate(model, PARAMS, SPECS, broken)
+
+
+@pytest.mark.parametrize("name", ["a.onnx", "a.tflite", "a.xml", "a/saved_model.pb"])
+def test_an_empty_file_is_told(tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    with pytest.raises(jax2tf.ExportError, match=r"is empty \(0 bytes\)"):
+        jax2tf.locate(lambda x: x, None, SPECS, tmp_path / name.partition("/")[0])
+
+
+def test_a_file_that_holds_nothing_of_the_function_is_told(path):
+    def other(params, x):
+        x = jnp.exp(jnp.cosh(jnp.cos(x) @ params["w"][0]) @ params["w"][1])
+        return {"y": jnp.log(x.cumsum(1))}
+
+    found = jax2tf.locate(other, PARAMS, SPECS, path)
+    assert (found.party, found.equation) == (Party.FILE, None)
+    assert "looks like the file of another function" in str(found)
+    with pytest.raises(ValueError, match=r"its outputs are y: float32\[2, 8\], and the function's"):
+        jax2tf.locate(lambda p, x: {"y": other(p, x)["y"][:, 1:]}, PARAMS, SPECS, path)
+
+
+def test_a_file_with_the_same_ops_under_other_names_is_compared(path, tmp_path):
+    proto = onnx.load(path)
+    _with_another_axis(proto)
+    outputs = {output.name for output in proto.graph.output}
+    made = [name for node in proto.graph.node for name in node.output if name not in outputs]
+    # As with another number of equal parts, a name is that of the part after it.
+    onnx_differences.rename(proto.graph, dict(zip(made, [*made[1:], "last"], strict=True)))
+    onnx.save(proto, tmp_path / "renamed.onnx")
+    found = jax2tf.locate(model, PARAMS, SPECS, tmp_path / "renamed.onnx")
+    assert found.primitive == "div"
+    assert found.reason.endswith("axis is 0 for -1")
+
+
+@pytest.mark.parametrize(
+    ("array", "other", "said"),
+    [
+        (np.float32([[1, 0, 3], [4, 0, 6]]), np.float32([[1, 2, 3], [4, 5, 6]]), "of column 1)"),
+        (np.float32([[1, 2], [0, 0]]), np.float32([[1, 2], [3, 4]]), "of row 1)"),
+        (np.float32([[1, 2], [0, 4]]), np.float32([[1, 2], [3, 4]]), "1 of 4 elements, ["),
+        (np.int64([2, 8]), np.int64([-1, 8]), "[0] is 2 for -1 (an open size)"),
+    ],
+)
+def test_the_place_of_a_difference_is_told(array, other, said):
+    texts = []
+    for value in (array, other):
+        node = onnx.helper.make_node("Identity", ["c"], ["y"], "n")
+        c = onnx.numpy_helper.from_array(value, "c")
+        y = onnx.ValueInfoProto(name="y")
+        texts.append(onnx.helper.make_model(onnx.helper.make_graph([node], "g", [], [y], [c])))
+    (found,) = onnx_differences.between(*texts)
+    assert said in found.text
+    assert found.is_of_sizes == ("open" in said)
 
 
 def test_a_file_of_another_program_is_told(path):

@@ -150,7 +150,7 @@ class Located:
             *([f"  layer:      that of the parameter {self.layer}"] if self.layer else []),
             *([f"  scope:      {self.scope}"] if self.scope else []),
             *([f"  step:       {', '.join(self.step)}"] if self.step else []),
-            f"  difference: {self.difference:.3g}, {self.error:.3g} times what is allowed",
+            f"  difference: {self._off()}",
             f"  outputs:    {far}, {self._within()}",
             *(
                 [f"  or one of:  {', '.join(str(x.index) for x in self.among)} (not read there)"]
@@ -173,6 +173,11 @@ class Located:
                 "within the tolerance; inside, values are off by more than their operands explain"
             )
         return "beyond the tolerance"
+
+    def _off(self) -> str:
+        if not self.error:
+            return "not known: no result that is wrong can be read in the file"
+        return f"{self.difference:.3g}, {self.error:.3g} times what is allowed"
 
     def _also(self) -> str:
         """The other wrong equations, in words."""

@@ -75,6 +75,12 @@ def interface(path: Path, format_name: str, signature: Signature) -> None:
     reader = reader_of(format_name)
     if reader is None:
         return
+    for part in [path, *path.glob("*.pb"), *path.glob("model.json")]:
+        if part.is_file() and not part.stat().st_size:
+            raise ExportError(
+                f"jax2tf.locate: the file {str(part)!r} is empty (0 bytes). What to do: export it "
+                "again"
+            )
     try:
         inputs = reader.inputs(path)
     # Each library has errors of its own for a broken file.

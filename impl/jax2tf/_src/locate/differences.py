@@ -16,3 +16,17 @@ class Difference:
 
     text: str
     tensors: tuple[str, ...]
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the file has no op of that name."""
+        return self.text.endswith(" is missing")
+
+    @property
+    def is_of_sizes(self) -> bool:
+        """Whether one of the two has only an open size where the other has a number."""
+        return all(part.endswith(OPEN) for part in self.text.split("; "))
+
+
+# The end of the text of a difference that is only of sizes.
+OPEN = "(an open size)"

@@ -35,6 +35,13 @@ def differences(path: Path, fresh: Path) -> list[Difference]:
     return found
 
 
+def names_in(path: Path, fresh: Path) -> dict[str, str]:
+    """The names in a file written anew of the tensors that have other ones in this one."""
+    onnx_differences = importlib.import_module("jax2tf._src.locate.onnx_differences")
+    found: dict[str, str] = onnx_differences.names_in(_loaded(path), _loaded(fresh))
+    return found
+
+
 def tensors(path: Path, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The results of all nodes of the main graph, in their order."""
     onnxruntime = packages.import_package("onnxruntime", "running an ONNX file")

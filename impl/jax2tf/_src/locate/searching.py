@@ -13,7 +13,7 @@ from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export.tolerances import Precision, tolerance_of
 from jax2tf._src.export.verification import dtypes_of
 from jax2tf._src.locate import bits, finding, loops, parties, prefixes, texts
-from jax2tf._src.locate.answer import Line, Located
+from jax2tf._src.locate.answer import Line, Located, Party
 from jax2tf._src.locate.bits import Layer
 from jax2tf._src.locate.files import Outputs
 from jax2tf._src.locate.finding import Comparison, Suspect
@@ -50,6 +50,8 @@ def in_file(name: str, sides: Iterable[File]) -> Located:
     maker = side.files
     precision = maker.format.engine.precision(maker.options)
     is_changed = side.is_changed(of_file)
+    if side.is_of_another:
+        return _of_another(name, side, of_file, precision)
     if bits.are_fewer(maker.options):
         return _with_fewer_bits(name, side, of_file, precision, is_changed)
     values = side.own_values()
@@ -76,6 +78,29 @@ def in_file(name: str, sides: Iterable[File]) -> Located:
     within = loops.inside(case, loops.in_files(maker))
     inner = case if within is None else Case.of(within.program.equations, within.suspect)
     return answer.of(suspect, parties.of_file(inner, maker), within)
+
+
+def _of_another(name: str, side: File, outputs: Outputs, precision: Precision) -> Located:
+    """The answer on a file that has nothing of the function inside.
+
+    Raises:
+      ValueError: its outputs are others, too.
+    """
+    wanted = side.program.outputs(side.program.reference)
+    if not all(n in outputs and outputs[n].shape == x.shape for n, x in wanted.items()):
+        raise ValueError(
+            f"jax2tf.locate: the file {name!r} does not hold this function: {_said(outputs)}, and "
+            f"the function's are {texts.arrays(wanted)}. What to do: give the function and the "
+            "specs that the file was exported with"
+        )
+    nothing = finding.Comparison((), ())
+    how = side.files.format.name
+    answer = _Answer(name, how, side.program, outputs, {}, nothing, precision)
+    return answer.of_another()
+
+
+def _said(outputs: Outputs) -> str:
+    return f"its outputs are {texts.arrays(outputs)}" if outputs else "it has no outputs that run"
 
 
 def _with_fewer_bits(
@@ -200,6 +225,17 @@ class _Answer:
             )
         return self._located(reason=reason)
 
+    def of_another(self) -> Located:
+        """The answer on a file that has nothing of the function inside."""
+        reason = (
+            "most results of the function's equations are missing in the file, so that they cannot "
+            "be compared: it looks like the file of another function, or of another converter"
+        )
+        if self._agrees:
+            return self._located(reason=reason)
+        remedy = "give the function that the file was exported from, or export this one"
+        return self._located(party=Party.FILE, reason=reason, remedy=remedy)
+
     def of_bits(self) -> Located:
         """The answer on a file with fewer bits that is as jax2tf writes it."""
         worst = bits.worst(self._layers)
@@ -288,7 +324,9 @@ class _Answer:
         """The answer on a file that jax2tf would write otherwise."""
         differences = side.differences
         index = _index_of(_changed(side), suspect)
-        verdict = parties.of_changed_file([each.text for each in differences])
+        verdict = parties.of_changed_file(
+            [each.text for each in sorted(differences, key=lambda each: each.is_of_sizes)]
+        )
         if suspect is not None and index == suspect.index:
             return dataclasses.replace(self.of(suspect, verdict), program="")
         if index is None:

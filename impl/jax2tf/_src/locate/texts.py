@@ -68,6 +68,13 @@ def _type(atom: Atom) -> str:
     return f"{getattr(aval.dtype, 'name', aval.dtype)}[{','.join(map(str, aval.shape))}]"
 
 
+def arrays(named: Mapping[str, np.ndarray]) -> str:
+    """The names, dtypes and shapes of arrays."""
+    return ", ".join(
+        f"{name}: {x.dtype.name}[{', '.join(map(str, x.shape))}]" for name, x in named.items()
+    )
+
+
 def first_values(array: Array) -> str:
     """The first elements of an array."""
     flat = as_numpy(array).reshape(-1)
