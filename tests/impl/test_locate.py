@@ -25,6 +25,7 @@ PARAMS = {
     "w": [RNG.normal(size=(8, 8)).astype(np.float32) / 2 for _ in range(3)],
 }
 SPECS = "b, 8"
+ROW = np.zeros((1, 8), np.float32)
 
 
 def _norm(x, scale):
@@ -190,6 +191,11 @@ def test_the_inputs_that_are_given_are_run(path):
         ((SPECS, "none.onnx"), FileNotFoundError, ("none.onnx", "compiled")),
         ((SPECS, "no.txt"), FileNotFoundError, ("no.txt",)),
         ((SPECS, None, np.zeros((3, 7))), ValueError, ("jax2tf.locate: inputs", "b, 8", "(3, 7)")),
+        ((SPECS, None, {"z": ROW}), ValueError, ("inputs has 'z'", "takes 'x'", "(x,)")),
+        ((SPECS, None, {"x": ROW}), ValueError, ("inputs is a dict", "(x,)", "{'x': ...}")),
+        (({"x": SPECS}, None, ROW), ValueError, ("1 value without a name", "{'x': ...}")),
+        ((SPECS, None, (ROW, ROW)), ValueError, ("inputs has 2 values", "takes 'x'", "(x,)")),
+        (([{"a": SPECS}], None, [{"c": ROW}]), ValueError, ("arrays x['c']", "of x['a']")),
     ],
 )
 def test_what_cannot_be_compared_is_refused(path, arguments, error, parts):
@@ -197,6 +203,14 @@ def test_what_cannot_be_compared_is_refused(path, arguments, error, parts):
     with pytest.raises(error) as caught:
         jax2tf.locate(lambda x: x, None, specs, other or path, inputs)
     assert all(part in str(caught.value) for part in parts)
+
+
+def test_a_dict_of_numbers_from_a_file_of_parameters_is_explained(tmp_path):
+    np.savez(tmp_path / "w.npz", **{"w/0": np.eye(8), "w/1": np.eye(8), "scale": np.ones(8)})
+    with pytest.raises(TypeError) as caught:
+        jax2tf.locate(model, tmp_path / "w.npz", SPECS, "graph")
+    (note,) = caught.value.__notes__[-1:]
+    assert "[params['w'][str(i)] for i in range(2)]" in note
 
 
 def test_a_broken_file_is_refused(tmp_path):

@@ -43,7 +43,9 @@ def load(path: str | bytes | os.PathLike[str]) -> object:
 
 @contextlib.contextmanager
 def explaining_names(source: object, params: PyTree) -> Iterator[None]:
-    """Adds a note to an error of the user's function that may come of names with dots.
+    """Adds a note to an error of the user's function that may come of names in a file.
+
+    A name with dots does not nest, and numbers in names make a dict, not a list.
 
     Args:
       source: the path of the checkpoint; anything else for parameters of the user's own making.
@@ -63,7 +65,25 @@ def explaining_names(source: object, params: PyTree) -> Iterator[None]:
                 f"params{''.join(f'[{part!r}]' for part in dotted.split('.'))}, or read the file "
                 "and pass the pytree that the function takes"
             )
+        numbered = _numbered(params) if path is not None else None
+        if path is not None and numbered is not None and not str(error).startswith("jax2tf"):
+            where, count = numbered
+            error.add_note(
+                f"jax2tf: params: {where} of the file {os.fsdecode(path)} is a dict with the keys "
+                f"'0' to '{count - 1}', not a list. What to do: call a function that makes a list, "
+                f"[{where}[str(i)] for i in range({count})], and calls yours"
+            )
         raise
+
+
+def _numbered(params: object, where: str = "params") -> tuple[str, int] | None:
+    """The first dict whose keys are the numbers of a list, with their number; None without one."""
+    if not isinstance(params, dict) or not params:
+        return None
+    if set(params) == set(map(str, range(len(params)))):
+        return where, len(params)
+    inner = (_numbered(value, f"{where}[{name!r}]") for name, value in params.items())
+    return next(filter(None, inner), None)
 
 
 def existing(path: str | bytes | os.PathLike[str], argument: str, example: str) -> Path:

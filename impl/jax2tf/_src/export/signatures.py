@@ -116,14 +116,51 @@ class Signature:
         """
         leaves, tree = jax.tree.flatten(_arguments(inputs))
         if tree != self.tree:
-            raise ValueError(
-                f"jax2tf.export: {what} for {self.name!r} should have the structure of the specs, "
-                f"{self.tree}, got {tree}"
-            )
+            of = "" if self.name == DEFAULT else f" for {self.name!r}"
+            raise ValueError(f"jax2tf.export: {what}{of} {self._unlike(inputs)}")
         return [
             _checked_array(np.asarray(leaf), spec, what)
             for leaf, spec in zip(leaves, self.inputs, strict=True)
         ]
+
+    def _unlike(self, inputs: PyTree) -> str:
+        """How the structure of inputs differs from that of the specs, and what to do."""
+        args, kwargs = self.arguments(self.inputs)
+        own = [next(iter(jax.tree.leaves(arg)), None) for arg in args]
+        names = ["()" if spec is None else re.split(r"[.\[]", spec.path)[0] for spec in own]
+        names += kwargs
+        takes = f"the function takes {', '.join(map(repr, names)) or 'no inputs'}"
+        given, by_name = _arguments(inputs)
+        of_dict = f"a dict, {{{', '.join(f'{name!r}: ...' for name in names)}}}"
+        of_tuple = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+        if by_name and set(by_name) != set(names):
+            form = of_dict if kwargs else f"a tuple, {of_tuple}, or specs and this as {of_dict}"
+            has = ", ".join(map(repr, by_name))
+            return f"has {has}, {takes}. What to do: give {form}"
+        if by_name and args:
+            return (
+                f"is a dict, and specs is none. What to do: give a tuple, {of_tuple}, or specs as "
+                f"{of_dict}"
+            )
+        if given and kwargs:
+            return (
+                f"has {_values(len(given))} without a name, and specs is a dict. What to do: give "
+                f"{of_dict}"
+            )
+        if len(given) != len(args):
+            return f"has {_values(len(given))}, {takes}. What to do: give a tuple, {of_tuple}"
+        paths = [
+            (names[place.idx] if top.idx == 0 else place.key) + jax.tree_util.keystr(tuple(rest))
+            for (top, place, *rest), _ in jax.tree_util.tree_leaves_with_path((given, by_name))
+        ]
+        return (
+            f"has the arrays {', '.join(paths)}, and specs those of "
+            f"{', '.join(spec.path for spec in self.inputs)}. What to do: give the same containers"
+        )
+
+
+def _values(count: int) -> str:
+    return "1 value" if count == 1 else f"{count} values"
 
 
 def signatures_of(fun: PyTree, params: PyTree, specs: PyTree) -> tuple[Signature, ...]:
