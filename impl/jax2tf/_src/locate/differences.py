@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,3 +35,17 @@ class Difference:
 
 # The end of the text of a difference that is only of sizes.
 OPEN = "(an open size)"
+
+
+def with_names_of(
+    fresh: Path, path: Path, format_name: str, tensors: Mapping[str, np.ndarray]
+) -> Mapping[str, np.ndarray]:
+    """The tensors of a file, by their names in one that was written anew.
+
+    Only in ONNX files may the same ops have other names.
+    """
+    if format_name != "onnx":
+        return tensors
+    module = importlib.import_module("jax2tf._src.locate.onnx_tensors")
+    names = module.names_in(path, fresh)
+    return {names.get(name, name): tensor for name, tensor in tensors.items()}

@@ -15,6 +15,7 @@ from jax2tf._src.export.verification import dtypes_of
 from jax2tf._src.locate import bits, finding, loops, parties, prefixes, texts
 from jax2tf._src.locate.answer import Line, Located, Party
 from jax2tf._src.locate.bits import Layer
+from jax2tf._src.locate.differences import Difference
 from jax2tf._src.locate.files import Outputs
 from jax2tf._src.locate.finding import Comparison, Suspect
 from jax2tf._src.locate.graphs import Graph
@@ -50,7 +51,7 @@ def in_file(name: str, sides: Iterable[File]) -> Located:
     maker = side.files
     precision = maker.format.engine.precision(maker.options)
     is_changed = side.is_changed(of_file)
-    if side.is_of_another:
+    if _has_other_names(side, of_file) or side.is_of_another(of_file):
         return _of_another(name, side, of_file, precision)
     if bits.are_fewer(maker.options):
         return _with_fewer_bits(name, side, of_file, precision, is_changed)
@@ -58,7 +59,7 @@ def in_file(name: str, sides: Iterable[File]) -> Located:
     suspect = None
     if values:
         found = finding.compare(side.program, values)
-        suspect = finding.culprit(side.program, found, of_file, _changed(side))
+        suspect = finding.culprit(side.program, found, of_file, _changed(side, side.differences))
     if suspect is None and not is_changed and not _agrees(side.program, of_file, precision):
         values = side.values()
         found = finding.compare(side.program, values)
@@ -70,7 +71,7 @@ def in_file(name: str, sides: Iterable[File]) -> Located:
         name, maker.format.name, side.program, of_file, values, found, precision, tensors
     )
     if is_changed:
-        answer.changed = frozenset(_changed(side))
+        answer.changed = frozenset(_changed(side, side.differences))
         return answer.of_changed(side, suspect)
     if suspect is None:
         return answer.nothing()
@@ -86,8 +87,8 @@ def _of_another(name: str, side: File, outputs: Outputs, precision: Precision) -
     Raises:
       ValueError: its outputs are others, too.
     """
-    wanted = side.program.outputs(side.program.reference)
-    if not all(n in outputs and outputs[n].shape == x.shape for n, x in wanted.items()):
+    if not side.has_outputs_in(outputs):
+        wanted = side.program.outputs(side.program.reference)
         raise ValueError(
             f"jax2tf.locate: the file {name!r} does not hold this function: {_said(outputs)}, and "
             f"the function's are {texts.arrays(wanted)}. What to do: give the function and the "
@@ -97,6 +98,11 @@ def _of_another(name: str, side: File, outputs: Outputs, precision: Precision) -
     how = side.files.format.name
     answer = _Answer(name, how, side.program, outputs, {}, nothing, precision)
     return answer.of_another()
+
+
+def _has_other_names(side: File, outputs: Outputs) -> bool:
+    """Whether a file that runs has no output of the name of one of the function's."""
+    return bool(outputs) and not outputs.keys() >= set(side.program.names)
 
 
 def _said(outputs: Outputs) -> str:
@@ -160,7 +166,19 @@ def _agrees(program: Program, outputs: Outputs, precision: Precision) -> bool:
     )
 
 
-def _changed(side: File) -> list[int]:
+def _index_of(side: File, differences: Sequence[Difference], suspect: Suspect | None) -> int | None:
+    """The number of the equation that a changed file has otherwise.
+
+    The first wrong result is that of the equation, or of a later one if the file lacks the result.
+    """
+    changed = _changed(side, differences)
+    if suspect is None:
+        return min(changed, default=None)
+    near = {suspect.index, *suspect.among}
+    return next((index for index in changed if index in near), suspect.index)
+
+
+def _changed(side: File, differences: Sequence[Difference]) -> list[int]:
     """The numbers of the equations that a file has otherwise than jax2tf writes them today."""
     equations = side.program.equations
     # Equations that the file computes with one op have one tensor: the first of them is named.
@@ -168,21 +186,10 @@ def _changed(side: File) -> list[int]:
     made_by = {v: i for i, eqn in enumerate(equations) for v in eqn.outvars}
     return [
         made_by[of_tensors[name]]
-        for each in side.differences
+        for each in differences
         for name in each.tensors
         if name in of_tensors
     ]
-
-
-def _index_of(changed: Sequence[int], suspect: Suspect | None) -> int | None:
-    """The number of the equation that a changed file has otherwise.
-
-    The first wrong result is that of the equation, or of a later one if the file lacks the result.
-    """
-    if suspect is None:
-        return min(changed, default=None)
-    near = {suspect.index, *suspect.among}
-    return next((index for index in changed if index in near), suspect.index)
 
 
 class _Answer:
@@ -323,7 +330,7 @@ class _Answer:
     def of_changed(self, side: File, suspect: Suspect | None) -> Located:
         """The answer on a file that jax2tf would write otherwise."""
         differences = side.differences
-        index = _index_of(_changed(side), suspect)
+        index = _index_of(side, differences, suspect)
         verdict = parties.of_changed_file(
             [each.text for each in sorted(differences, key=lambda each: each.is_of_sizes)]
         )

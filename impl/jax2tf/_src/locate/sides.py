@@ -15,11 +15,11 @@ from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export.job import Job
 from jax2tf._src.export.signatures import Signature
 from jax2tf._src.locate import bits, exactness, finding, matching
-from jax2tf._src.locate.differences import Difference
+from jax2tf._src.locate.differences import Difference, with_names_of
 from jax2tf._src.locate.files import Files, Outputs, feeds_of
 from jax2tf._src.locate.finding import deviations
 from jax2tf._src.locate.program import Program, Values, as_numpy
-from jax2tf._src.locate.tensors import reader_of, with_names_of
+from jax2tf._src.locate.tensors import reader_of
 from jax2tf._src.util.typing import PyTree
 
 # A file that jax2tf writes anew is right if its outputs are so near to JAX's.
@@ -28,8 +28,9 @@ _RIGHT = 1e-3
 _CHECKS = 3
 # Two runs of the same file may add in another order.
 _SAME = 1e-5
-# A file that lacks this share of the results, of at least so many, is one of another function.
-_MOST, _FEW = 0.75, 4
+# A file that lacks this share of the results, of at least so many, is one of another function; if
+# its outputs are others, too, this share is enough.
+_MOST, _SOME, _FEW = 0.75, 0.25, 4
 
 
 @dataclasses.dataclass
@@ -132,12 +133,20 @@ class File:
         named = with_names_of(self.fresh[0], self.path, self.files.format.name, tensors)
         return matching.read(self.program, self.places, named)
 
-    @functools.cached_property
-    def is_of_another(self) -> bool:
-        """Whether the file lacks most of what tells the results of the function."""
+    def is_of_another(self, outputs: Outputs) -> bool:
+        """Whether the file lacks most of what tells the results of the function.
+
+        With other outputs, a smaller part is enough.
+        """
         names = {place.name for place in self.places.values()}
         lacking = {name for each in self.differences if each.is_missing for name in each.tensors}
-        return len(names) >= _FEW and len(names & lacking) > _MOST * len(names)
+        most = _MOST if self.has_outputs_in(outputs) else _SOME
+        return len(names) >= _FEW and len(names & lacking) > most * len(names)
+
+    def has_outputs_in(self, outputs: Outputs) -> bool:
+        """Whether outputs have the names and shapes of the function's."""
+        wanted = self.program.outputs(self.program.reference)
+        return all(n in outputs and outputs[n].shape == x.shape for n, x in wanted.items())
 
     def ends(self) -> dict[jex_core.Var, tuple[float, float]]:
         """The least and the largest number that the tensors of results hold, if of integers."""

@@ -45,20 +45,6 @@ _READERS = {
 }
 
 
-def with_names_of(
-    fresh: Path, path: Path, format_name: str, tensors: Mapping[str, np.ndarray]
-) -> Mapping[str, np.ndarray]:
-    """The tensors of a file, by their names in one that was written anew.
-
-    Only in ONNX files may the same ops have other names.
-    """
-    if format_name != "onnx":
-        return tensors
-    module = importlib.import_module("jax2tf._src.locate.onnx_tensors")
-    names = module.names_in(path, fresh)
-    return {names.get(name, name): tensor for name, tensor in tensors.items()}
-
-
 def reader_of(format_name: str) -> Reader | None:
     """The reader of a format; None if the tensors inside its files cannot be read."""
     name = _READERS.get(format_name)
