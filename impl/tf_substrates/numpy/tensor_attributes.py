@@ -7,6 +7,7 @@ a package reads `x.shape.rank`, `x.dtype.as_numpy_dtype` or `x.numpy()`, the rew
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,13 @@ from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.known_values import Known
 from tf_substrates.numpy.namespaces import EXPORTS
 from tf_substrates.numpy.operands import OfNumPy
+from tf_substrates.numpy.recording import is_recording, record, recorded
 from tf_substrates.numpy.shapes import TensorShape
 from tf_substrates.numpy.tensors import Reference, is_tensor, traced
 
 JAX_MODE = False
+if JAX_MODE:
+    import jax
 
 
 def as_tensorflow(value: Any) -> Any:
@@ -48,6 +52,36 @@ def as_classes(value: Any) -> Any:
     if JAX_MODE:
         return (value, Known) if value is EXPORTS["Tensor"] else value
     return _Array if value is np.ndarray else value
+
+
+def as_recorded(value: Any) -> Any:
+    """jax.custom_jvp, custom_vjp and custom_gradient as decorators whose functions are one call to
+    tapes, with the derivatives that they have. Everything else is given back."""
+    return next((recorded for own, recorded in _RECORDED if own is value), value)
+
+
+_RECORDED: list[tuple[Any, Any]] = []
+if JAX_MODE:
+
+    class _CustomJvp(jax.custom_jvp):
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return _call(super().__call__, args, kwargs)
+
+    class _CustomVjp(jax.custom_vjp):
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return _call(super().__call__, args, kwargs)
+
+    def _custom_gradient(fun: Callable) -> Callable:
+        return recorded(jax.custom_gradient(fun))
+
+    def _call(function: Callable, args: tuple, kwargs: dict) -> Any:
+        return record(function, args, kwargs) if is_recording() else function(*args, **kwargs)
+
+    _RECORDED += [
+        (jax.custom_jvp, _CustomJvp),
+        (jax.custom_vjp, _CustomVjp),
+        (jax.custom_gradient, _custom_gradient),
+    ]
 
 
 class _IsNoTensor(type):

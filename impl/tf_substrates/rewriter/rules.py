@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
+from tf_substrates.rewriter import given_derivatives
 from tf_substrates.rewriter.edits import Change, Edit, Ending, Import, Wrap
 from tf_substrates.rewriter.places import TENSORFLOW, Substrate
 
@@ -32,6 +33,7 @@ def edits_of(
     if substrate.members and substrate.name == "jax":
         taken = {id(wrap.node) for wrap in wraps}
         wraps += [wrap for wrap in _numbers(tree, nodes) if id(wrap.node) not in taken]
+        wraps += given_derivatives.wraps(nodes)
     used = {wrap.function for wrap in wraps if isinstance(wrap, Wrap)}
     used |= {_AS_TENSORFLOW} if any(isinstance(wrap, Edit) for wrap in wraps) else set()
     if used:
