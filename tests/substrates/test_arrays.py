@@ -375,6 +375,7 @@ CASES = [
         ],
     ),
     Case("scatter_nd", lambda tf: tf.scatter_nd([[1], [3], [1]], [1.0, 2.0, 5.0], [5])),
+    Case("scatter_nd of bool", lambda tf: tf.scatter_nd([[1], [1], [0]], [True, True, False], [3])),
     Case(
         "tensor_scatter_nd",
         lambda tf: [

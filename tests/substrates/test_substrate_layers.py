@@ -29,7 +29,7 @@ LAYERS = {
         *("tensor_array", "variables", "while_loops"),
     },
     "values made of tensors, and tests": {
-        *("graph_names", "indexed_slices", "initializers", "linear_operators"),
+        *("compiled_tests", "graph_names", "indexed_slices", "initializers", "linear_operators"),
         *("test_case", "testing"),
     },
     "the API": {"static", "tf"},

@@ -105,5 +105,10 @@ class UnknownSizeError(InvalidArgumentError, ValueError):  # type: ignore[valid-
 
 
 @_of_both_substrates
+class NoStateError(UnknownValueError):
+    """A sampler without a seed while JAX traces, where there is no state to draw one from."""
+
+
+@_of_both_substrates
 class DrawnInLoopError(UnknownValueError):
     """A sampler with a state in a loop, of which JAX traces one step for all of them."""

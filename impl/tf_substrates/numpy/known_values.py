@@ -9,8 +9,10 @@ array like any other.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,6 +24,33 @@ if JAX_MODE:
 
 # More elements than this are left to the compiled program.
 _MOST = 4096
+
+
+class _State(threading.local):
+    """What is not known although it could be.
+
+    Attributes:
+      floats_traced: whether tensors of floats are left to the compiled program.
+    """
+
+    floats_traced = False
+
+
+_STATE = _State()
+
+
+@contextlib.contextmanager
+def floats_traced() -> Iterator[None]:
+    """A block in which tensors of floats and complex numbers are not known while JAX traces."""
+    outer, _STATE.floats_traced = _STATE.floats_traced, True
+    try:
+        yield
+    finally:
+        _STATE.floats_traced = outer
+
+
+def _is_left(array: np.ndarray | np.generic) -> bool:
+    return _STATE.floats_traced and array.dtype.kind not in "iub"
 
 
 class Known(np.ndarray):
@@ -74,7 +103,7 @@ def _operator(name: str) -> Callable:
     """The operator of the NumPy side's tensors, which refuses two dtypes as TensorFlow does."""
 
     def call(self: Known, *others: Any) -> Any:
-        if not all(map(_is_of_numbers, others)):
+        if _is_left(self) or not all(map(_is_of_numbers, others)):
             # Not NotImplemented: libraries call the method itself, for what stands for a tensor.
             return getattr(jax.numpy.asarray(self), name)(*others)
         importlib.import_module(".numpy.tf", "tf_substrates")
@@ -128,8 +157,13 @@ for _name in ("__neg__", "__pos__", "__abs__"):
 
 
 def known(value: Any) -> Any:
-    """A known tensor of an array of NumPy's that holds numbers; everything else is given back."""
+    """A known tensor of an array of NumPy's that holds numbers; everything else is given back.
+
+    A tensor of floats is an array of JAX's where these are traced.
+    """
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufcV":
+        if _is_left(value):
+            return jax.numpy.asarray(value)
         dtype = jax.dtypes.canonicalize_dtype(value.dtype)
         return np.asarray(value).astype(dtype, copy=False).view(Known)
     return value
@@ -147,7 +181,7 @@ def is_known(value: Any) -> bool:
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
         return True
     if isinstance(value, np.ndarray):
-        return value.size <= _MOST
+        return value.size <= _MOST and not _is_left(value)
     if isinstance(value, (list, tuple, range)):
         return len(value) <= _MOST and all(map(is_known, value))
     if isinstance(value, jax.Array):

@@ -67,23 +67,13 @@ for _name in [name for name in EXPORTS if name.startswith("nest.")]:
     export(f"python.util.{_name}")(EXPORTS[_name])
 
 
-@export(
-    f"{_TEST_UTIL}.run_all_in_graph_and_eager_modes",
-    f"{_TEST_UTIL}.run_all_in_deprecated_graph_mode_only",
-)
-def run_all_in_graph_and_eager_modes(cls: type) -> type:
-    """The class as it is: there is one mode, in which everything runs at once."""
+for _name in ("run_all_in_graph_and_eager_modes", "run_in_graph_and_eager_modes"):
+    export_lazily(f"{_TEST_UTIL}.{_name}", "compiled_tests", _name)
+
+
+@export(f"{_TEST_UTIL}.run_all_in_deprecated_graph_mode_only")
+def run_all_in_deprecated_graph_mode_only(cls: type) -> type:
     return cls
-
-
-@export(f"{_TEST_UTIL}.run_in_graph_and_eager_modes")
-def run_in_graph_and_eager_modes(
-    func: Any = None,
-    config: Any = None,
-    use_gpu: bool = True,
-    assert_no_eager_garbage: bool = False,
-) -> Any:
-    return _as_it_is if func is None else func
 
 
 @export(f"{_TEST_UTIL}.run_v2_only")

@@ -22,7 +22,7 @@ import numpy as np
 import numpy as xp
 
 from tf_substrates.numpy import dtypes
-from tf_substrates.numpy.errors import DrawnInLoopError, invalid_argument
+from tf_substrates.numpy.errors import DrawnInLoopError, NoStateError, invalid_argument
 from tf_substrates.numpy.namespaces import export, named, op
 from tf_substrates.numpy.sine_and_cosine import sine_and_cosine
 from tf_substrates.numpy.tensors import convert, is_key, static_shape, static_value, traced
@@ -389,7 +389,7 @@ class _Generators:
         That is `blocks` of four words for each of `count` samples.
 
         Raises:
-          ValueError: JAX is tracing, and the operation has no seed.
+          NoStateError: JAX is tracing, and the operation has no seed.
           DrawnInLoopError: JAX traces one step for all steps of a loop.
         """
         if _SHAPES_ALONE.get():
@@ -406,12 +406,12 @@ class _Generators:
         """The two seeds of an operation: that of tf.random.set_seed, and its own.
 
         Raises:
-          ValueError: JAX is tracing, and the operation has no seed.
+          NoStateError: JAX is tracing, and the operation has no seed.
         """
         if seed is not None:
             return _small(_DEFAULT_SEED if self.seed is None else self.seed, int(seed))
         if JAX_MODE and traced(xp.zeros(())):
-            raise ValueError(
+            raise NoStateError(
                 f"tf.random.{kind}: it has no seed, and inside jax.jit there is no state to draw"
                 " one from. What to do: pass `seed`, which gives the same samples in every call, or"
                 f" use tf.random.stateless_{kind} with a seed that is an argument."

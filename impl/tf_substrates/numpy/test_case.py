@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tf_substrates.numpy import dtypes, nest
+from tf_substrates.numpy.compiled_tests import values_of
 from tf_substrates.numpy.errors import InvalidArgumentError, OpError
 
 try:
@@ -23,6 +24,7 @@ JAX_MODE = False
 
 
 def _array(value: Any) -> np.ndarray:
+    value = values_of(value)
     if hasattr(value, "__tf_tensor__"):
         value = value.__tf_tensor__()
     array = np.asarray(value)
@@ -40,7 +42,7 @@ class TestCase(unittest.TestCase):
         """The values as NumPy arrays, in their structure; a function is called first."""
         if callable(tensors) and not hasattr(tensors, "__tf_tensor__"):
             return self.evaluate(tensors())
-        return nest.map_structure(_evaluated, tensors)
+        return nest.map_structure(_evaluated, values_of(tensors))
 
     @contextlib.contextmanager
     def session(

@@ -97,6 +97,10 @@ LIBRARIES = {
         extended={
             f"{_TFP}.python.internal.samplers": "tf_substrates.{}.probability_seeds.in_samplers",
             f"{_TFP}.python.util.seed_stream": "tf_substrates.{}.probability_seeds.in_seed_stream",
+            f"{_TFP}.python.internal.test_combinations": (
+                "tf_substrates.{}.compiled_tests.in_test_combinations"
+            ),
+            f"{_TFP}.python.internal.test_util": "tf_substrates.{}.compiled_tests.in_test_util",
         },
     ),
 }

@@ -32,6 +32,8 @@ def _scattered(x: Any, indices: Any, updates: Any, how: str, op_name: str) -> An
     key = tuple(indices[..., i] for i in range(depth))
     if JAX_MODE:
         on_device: Any = xp.asarray(x)
+        # A sum of booleans is their maximum; JAX refuses to add them.
+        how = "max" if how == "add" and on_device.dtype == bool else how
         return getattr(on_device.at[key], how)(updates)
     result = np.array(x)
     if how == "set":
