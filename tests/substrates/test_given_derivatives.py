@@ -7,6 +7,7 @@ import importlib
 import jax
 import numpy as np
 import pytest
+import tensorflow
 
 import tf_substrates
 from tests.substrates.comparing import tf_of
@@ -152,3 +153,25 @@ def test_what_is_wrapped(source, expected):
     on_jax, on_numpy = Substrate("jax", {}), Substrate("numpy", {})
     assert expected in edits.as_text(source, rules.edits_of(source, on_jax))
     assert edits.as_text(source, rules.edits_of(source, on_numpy)) == source
+
+
+def test_an_argument_is_the_same_by_its_name_outside_of_custom_gradient():
+    def product(tf, state, factor):
+        @tf.custom_gradient
+        def inner(x, y):
+            with tf.GradientTape(persistent=True) as tape:
+                tape.watch([x, y])
+                found = x * factor * factor
+            by_x, by_y = (tape.gradient(found, v, unconnected_gradients="zero") for v in (x, y))
+            return found, lambda upstream: (upstream * by_x, upstream * by_y)
+
+        return inner(state, factor)
+
+    for tf in (tensorflow, tf_of("jax")):
+        x, y = tf.constant(2.0), tf.constant(3.0)
+        with tf.GradientTape() as tape:
+            tape.watch([x, y])
+            found = product(tf, x, y)
+        assert list(map(float, tape.gradient(found, [x, y]))) == [9, 12]
+    gradients = jax.jit(jax.grad(lambda x, y: product(tf_of("jax"), x, y), (0, 1)))(2.0, 3.0)
+    assert list(map(float, gradients)) == [9, 12]

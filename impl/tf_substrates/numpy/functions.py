@@ -14,7 +14,7 @@ from tf_substrates.functional_state import Held, array_of, current, held_of
 from tf_substrates.numpy import dtypes, nest
 from tf_substrates.numpy.namespaces import export, op
 from tf_substrates.numpy.random import no_values
-from tf_substrates.numpy.recording import is_recording, recorded
+from tf_substrates.numpy.recording import frame, is_recording, recorded
 from tf_substrates.numpy.shapes import TensorShape, TensorSpec
 from tf_substrates.numpy.tensors import convert, wrap
 from tf_substrates.numpy.traced_variables import Again, MadeInFunction, Region
@@ -294,19 +294,30 @@ def custom_gradient(f: Any = None) -> Any:
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
-        flat = [wrap(convert(leaf)) for leaf in nest.flatten(args)]
+        outside = [wrap(convert(leaf)) for leaf in nest.flatten(args)]
         if not JAX_MODE:
-            return f(*nest.pack_sequence_as(args, flat), **kwargs)[0]
-        return _with_own_derivative(f, args, flat, kwargs)
+            return f(*nest.pack_sequence_as(args, outside), **kwargs)[0]
+        return recorded(functools.partial(_with_own_derivative, f, outside))(*args, **kwargs)
 
-    return recorded(call)
+    return call
 
 
-def _with_own_derivative(f: Callable, args: Any, flat: list, kwargs: dict) -> Any:
+def _with_own_derivative(f: Callable, outside: list, *args: Any, **kwargs: Any) -> Any:
+    """The result of `f`, of which JAX knows the derivative.
+
+    Args:
+      outside: the arguments as the caller of `f` has them, whom a tape may give others in `args`.
+    """
+    flat = [wrap(convert(leaf)) for leaf in nest.flatten(args)]
     seen: list = []
 
+    def called(leaves: Any) -> tuple:
+        # `f` may use an argument by the name that it has outside, which is the trace's in here.
+        with frame(outside, list(leaves)):
+            return f(*nest.pack_sequence_as(args, list(leaves)), **kwargs)
+
     def primal(*leaves: Any) -> list:
-        result, _ = f(*nest.pack_sequence_as(args, list(leaves)), **kwargs)
+        result, _ = called(leaves)
         seen.append(result)
         return [jax.numpy.asarray(convert(leaf)) for leaf in nest.flatten(result)]
 
@@ -314,7 +325,7 @@ def _with_own_derivative(f: Callable, args: Any, flat: list, kwargs: dict) -> An
 
     @derivable.defjvp
     def tangents_of(primals: Any, tangents: Any) -> tuple:
-        result, grad = f(*nest.pack_sequence_as(args, list(primals)), **kwargs)
+        result, grad = called(primals)
         seen.append(result)
         outputs = [jax.numpy.asarray(convert(leaf)) for leaf in nest.flatten(result)]
         inexact = [jax.numpy.issubdtype(p.dtype, jax.numpy.inexact) for p in primals]
