@@ -1,9 +1,9 @@
 """Programs of a library, run on TensorFlow and on substrates, and compared.
 
 A program is a function of the module `tf`, of the library and of arrays. Each runs where it says:
-on NumPy, on JAX, under jax.jit, its gradient under jax.grad, a batch of two under jax.vmap, and
-some in float32. TensorFlow's own results are made first and kept in a file, by a process of its
-own: the process of a substrate never imports TensorFlow.
+on NumPy, on JAX, under jax.jit, its gradient under jax.grad and by a tape, a batch of two under
+jax.vmap, and some in float32. TensorFlow's own results are made first and kept in a file, by a
+process of its own: the process of a substrate never imports TensorFlow.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ from tests.substrates.libraries.differences import Difference, judged
 
 # Where a program runs; "jvp" stands for "grad" in a program that has a loop of unknown length.
 NUMPY, JAX, JIT, GRAD, VMAP = "numpy", "jax", "jit", "grad", "vmap"
+# The gradient that a tape finds on JAX, with nothing compiled.
+TAPE = "tape"
 FLOAT32 = " float32"
-PLACES = (NUMPY, NUMPY + FLOAT32, JAX, JIT, JIT + FLOAT32, GRAD, VMAP)
+PLACES = (NUMPY, NUMPY + FLOAT32, JAX, JIT, JIT + FLOAT32, GRAD, TAPE, VMAP)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,17 +226,21 @@ def _side_by_side(first: list, second: list) -> list:
 
 
 def _gradient(program: Program, tf: Any, library: Any, arrays: list[np.ndarray]) -> list:
-    tensors = [tf.constant(a) for a in arrays]
-    watched = [tensors[i] for i in _floats(arrays)]
+    def values(*tensors: Any) -> Any:
+        return program.function(tf, library, *tensors)
 
-    def gradient() -> list:
-        with tf.GradientTape() as tape:
-            tape.watch(watched)
-            total = _total(tf, program.function(tf, library, *tensors))
-        return tape.gradient(total, watched, unconnected_gradients="zero")
-
+    gradient = functools.partial(_by_tape, values, arrays, tf)
     gradients = tf.function(gradient)() if program.in_graph else gradient()
     return [np.asarray(tf.convert_to_tensor(gradient)) for gradient in gradients]
+
+
+def _by_tape(values: Callable, arrays: Sequence[np.ndarray], tf: Any) -> Any:
+    tensors = [tf.constant(a) for a in arrays]
+    watched = [tensors[i] for i in _floats(arrays)]
+    with tf.GradientTape() as tape:
+        tape.watch(watched)
+        total = _total(tf, values(*tensors))
+    return tape.gradient(total, watched, unconnected_gradients="zero")
 
 
 def _compiled(program: Program, tf: Any, library: Any, expected: dict[str, Any]) -> str:
@@ -315,7 +321,7 @@ def on_substrate(
             or isinstance(wanted["value"], str)
         ):
             continue
-        for where in program.places:
+        for where in (*program.places, *((TAPE,) if GRAD in program.places else ())):
             if (where.startswith(NUMPY)) != (substrate == "numpy") or (
                 places and where not in places
             ):
@@ -341,7 +347,9 @@ def on_substrate(
 def _wrong(program: Program, place: str, wanted: dict, tf: Any, library: Any) -> str | None:
     """Empty where a place gives what TensorFlow gives; None where TensorFlow has no result."""
     narrow = FLOAT32 in place
-    kind = {GRAD: "gradient", VMAP: "batch"}.get(place, "float32" if narrow else "value")
+    kind = {GRAD: "gradient", TAPE: "gradient", VMAP: "batch"}.get(
+        place, "float32" if narrow else "value"
+    )
     if isinstance(wanted[kind], str):
         return None
     given = wanted["arrays"] if callable(program.arrays) else program.arrays
@@ -379,6 +387,8 @@ def _same_means(actual: Sequence[Any], expected: Sequence[Any]) -> str:
 def _at(place: str, values: Callable, arrays: list, tf: Any) -> Any:
     if place.startswith(NUMPY) or place == JAX:
         return values(*map(tf.constant, arrays))
+    if place == TAPE:
+        return _by_tape(values, arrays, tf)
     jax = importlib.import_module("jax")
     if place.startswith(JIT):
         return jax.jit(values)(*arrays)

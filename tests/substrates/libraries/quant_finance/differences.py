@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.substrates.libraries.differences import NO_DERIVATIVES, Difference
-from tests.substrates.libraries.programs import GRAD, JIT, VMAP
+from tests.substrates.libraries.programs import JAX, JIT, VMAP
 
 DIFFERENCES = [
     NO_DERIVATIVES,
@@ -24,10 +24,17 @@ DIFFERENCES = [
         compiled=True,
     ),
     Difference(
-        "the body of its loop takes the parameters from around it, and tf.custom_gradient on JAX"
-        " has the derivatives of its arguments alone",
-        (GRAD,),
-        "^UnexpectedTracerError",
-        ("math.custom_loops.for_loop",),
+        "TensorFlow's own result moves by 1e-4 where its arguments move in their last place: after"
+        " five steps a minimisation has not ended",
+        (JAX,),
+        "^differs by [1-5]\\.[0-9]e-04",
+        ("models.hull_white.calibration_from_swaptions",),
+    ),
+    Difference(
+        "XLA's power of float32 differs in its last place from TensorFlow's and NumPy's, where it is"
+        " not computed of constants by NumPy as under jax.jit",
+        (JAX,),
+        "^differs by 6.0e-08",
+        ("math.random.halton.sample",),
     ),
 ]
