@@ -44,7 +44,8 @@ def wraps(nodes: Sequence[ast.AST]) -> Iterator[Wrap]:
 
 def _imported(nodes: Sequence[ast.AST]) -> tuple[set[str], set[str]]:
     """The names of JAX's modules in a file, and those of the decorators."""
-    modules, names = set(), set()
+    modules: set[str] = set()
+    names: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:

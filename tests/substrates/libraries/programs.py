@@ -347,9 +347,8 @@ def on_substrate(
 def _wrong(program: Program, place: str, wanted: dict, tf: Any, library: Any) -> str | None:
     """Empty where a place gives what TensorFlow gives; None where TensorFlow has no result."""
     narrow = FLOAT32 in place
-    kind = {GRAD: "gradient", TAPE: "gradient", VMAP: "batch"}.get(
-        place, "float32" if narrow else "value"
-    )
+    other = "float32" if narrow else "value"
+    kind = {GRAD: "gradient", TAPE: "gradient", VMAP: "batch"}.get(place, other)
     if isinstance(wanted[kind], str):
         return None
     given = wanted["arrays"] if callable(program.arrays) else program.arrays

@@ -31,8 +31,8 @@ DIFFERENCES = [
         ("models.hull_white.calibration_from_swaptions",),
     ),
     Difference(
-        "XLA's power of float32 differs in its last place from TensorFlow's and NumPy's, where it is"
-        " not computed of constants by NumPy as under jax.jit",
+        "XLA's power of float32 differs in its last place from TensorFlow's and NumPy's, where it"
+        " is not computed of constants by NumPy as under jax.jit",
         (JAX,),
         "^differs by 6.0e-08",
         ("math.random.halton.sample",),
