@@ -166,6 +166,25 @@ class TestTheChoice:
         with pytest.raises(jax2tf.ConversionError, match="takes no BitwiseXor of uint32"):
             _graph(lambda n: n ^ 5, n.astype(np.uint32), target=mine)
 
+    def test_a_parameter_that_no_equation_reads_may_have_any_dtype(self):
+        seeds = (np.array([1, 2], np.uint32), jax.random.key(3))
+
+        def graph(fun, *specs):
+            module = jax2tf.Module(fun, seeds, target="tfjs", with_gradient=False)
+            return tf.function(module, autograph=False).get_concrete_function(*specs)
+
+        x, n = tf.TensorSpec(X.shape), tf.TensorSpec([2], tf.uint32)
+        # `sum` of the seeds is dead code; both variables are unread.
+        assert_near(graph(lambda seeds, x: (seeds[0].sum(), x + 1)[1], x)(X), X + 1)
+        with pytest.raises(jax2tf.UnsupportedDtypeError, match=r"argument seeds\[0\] is of uint32"):
+            graph(lambda seeds, x: x + seeds[0][0], x)
+        with pytest.raises(jax2tf.UnsupportedDtypeError, match=r"argument seeds\[1\] is of uint32"):
+            graph(lambda seeds, x: x + jax.random.normal(seeds[1]), x)
+        with pytest.raises(jax2tf.UnsupportedDtypeError, match=r"argument n is of uint32"):
+            graph(lambda seeds, x, n: x, x, n)
+        with pytest.raises(jax2tf.UnsupportedDtypeError, match=r"result 1 is of uint32"):
+            graph(lambda seeds, x: (x, seeds[0]), x)
+
     @pytest.mark.parametrize("target", ["litert", "onnx", "openvino"])
     def test_complex_results_of_an_engine_that_has_none(self, target):
         with pytest.raises(jax2tf.ConversionError) as raised:

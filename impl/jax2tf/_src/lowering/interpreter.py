@@ -75,9 +75,10 @@ class Lowering:
     def run_trace(self, args: Sequence[Tensor], eager_graphs: bool = False) -> list[Tensor]:
         """Returns the results of the trace on `args`; `jax2tf.convert` explains `eager_graphs`."""
         if not ops.executing_eagerly():
-            require_arrays(self.trace, self.target)
+            jaxpr = pipeline.for_graph(self.trace, self.target)
+            require_arrays(self.trace, jaxpr, args, self.target)
             with surroundings.called_from_here():
-                results = self.run(pipeline.for_graph(self.trace, self.target), args)
+                results = self.run(jaxpr, args)
             if self.target.has(Quirk.DROPS_CONSTANT_RESULTS):
                 return [as_result(result) for result in results]
             return results

@@ -98,15 +98,31 @@ def require_taken(eqn: jex_core.JaxprEqn, operations: Sequence[Operation], targe
         )
 
 
-def require_arrays(trace: Trace, target: Target) -> None:
+def require_arrays(
+    trace: Trace, jaxpr: jex_core.ClosedJaxpr, args: Sequence[Tensor], target: Target
+) -> None:
     """Refuses a function if the target has no arrays of the dtype of an argument or result.
+
+    A variable or a constant that no equation reads is not in the file, so it may have any dtype.
+    Seeds of dropout, among the parameters of a model that predicts, are such variables.
+
+    Args:
+      trace: the function.
+      jaxpr: its equations, as they will be lowered.
+      args: its arguments, in the graph.
+      target: the target.
 
     Raises:
       UnsupportedDtypeError: the error names the argument or the result, and its dtype.
     """
     if target.takes_arrays("uint32"):
         return
-    arguments = ((trace.path(i), aval) for i, aval in enumerate(trace.jaxpr.in_avals))
+    read = {v for eqn in jaxpr.jaxpr.eqns for v in eqn.invars if isinstance(v, jex_core.Var)}
+    arguments = (
+        (trace.path(i), v.aval)
+        for i, (v, x) in enumerate(zip(jaxpr.jaxpr.invars, args, strict=True))
+        if v in read or x.op.type == "Placeholder"
+    )
     results = ((f"result {i}", aval) for i, aval in enumerate(trace.jaxpr.out_avals))
     for name, aval in (*arguments, *results):
         dtype = getattr(aval, "dtype", np.dtype(bool))
