@@ -62,6 +62,8 @@ def shared_layers(x):
         (lambda x: x[jnp.argsort(jnp.array([2, 0, 1]))], {"sort"}),
         (lambda x: (x + jnp.fft.fft(jnp.arange(3.0)).real, jnp.cumsum(jnp.ones(3))), {"fft"}),
         (lambda x: x * lax.igamma(jnp.ones(3), jnp.full(3, 2.0)), {"igamma"}),
+        # Diffrax takes the neighbour of the end of the time a hundred times.
+        (lambda x: x + lax.nextafter(jnp.float32(10.0), jnp.float32(jnp.inf)), {"nextafter"}),
     ],
 )
 def test_what_is_computed(function, gone):

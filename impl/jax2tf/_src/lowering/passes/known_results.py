@@ -38,7 +38,9 @@ _COSTLY = traits.DRAWS | frozenset(
         ),
         *named("triangular_solve", "tridiagonal", "tridiagonal_solve", "custom_linear_solve"),
         *named("bessel_i0e", "bessel_i1e", "digamma", "erf_inv", "igamma", "igamma_grad_a"),
-        *named("igammac", "lgamma", "polygamma", "regularized_incomplete_beta", "zeta"),
+        *named(
+            "igammac", "lgamma", "nextafter", "polygamma", "regularized_incomplete_beta", "zeta"
+        ),
         *named("random_gamma", "rng_bit_generator", "scatter-add", "reduce_window_sum"),
     }
 )
