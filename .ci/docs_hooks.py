@@ -1,4 +1,5 @@
-"""What MkDocs adds to docs/: the tables, the changelog and other files that stand elsewhere.
+"""What MkDocs adds to docs/: the tables, the changelog and other files that stand elsewhere, and a
+page for each example.
 
 Pages link to them as files of the repository, so that they can be read without a build.
 """
@@ -27,6 +28,16 @@ def _elsewhere():
 
 
 _ADDRESSES = dict(_elsewhere())
+# The examples, with the address in the site of a page with the text of each.
+_PROGRAMS = {
+    path: f"examples/{path.name}.md" for path in sorted((ROOT / "docs/examples").glob("*.py"))
+}
+
+
+def _program_page(path):
+    """A page with the text of a program."""
+    text = path.read_text(encoding="utf-8")
+    return f"# {path.name}\n\n````python\n{text}````\n"
 
 
 def _supports_page():
@@ -41,6 +52,8 @@ def on_files(files, config):
     """Adds the files from elsewhere."""
     for path, address in _ADDRESSES.items():
         files.append(File.generated(config, address, abs_src_path=str(path)))
+    for path, address in _PROGRAMS.items():
+        files.append(File.generated(config, address, content=_program_page(path)))
     files.append(File.generated(config, "supports.html", content=_supports_page()))
     files.append(File.generated(config, "site.css", abs_src_path=str(ROOT / ".ci/site.css")))
     return files
@@ -51,6 +64,8 @@ def on_page_markdown(markdown, page, config, files):
 
     The text of a link to a file that the site has not (a module, a harness) stays as text.
     """
+    if page.file.abs_src_path is None:  # a page that on_files made
+        return markdown
     source = Path(page.file.abs_src_path)
     here = posixpath.dirname(page.file.src_uri)
     docs = Path(config.docs_dir).resolve()
@@ -58,8 +73,9 @@ def on_page_markdown(markdown, page, config, files):
     def address(match):
         path, anchor = match[1], match[2] or ""
         target = (source.parent / path).resolve()
-        if target in _ADDRESSES:
-            return f"]({posixpath.relpath(_ADDRESSES[target], here or '.')}{anchor})"
+        page_of = _ADDRESSES.get(target) or _PROGRAMS.get(target)
+        if page_of is not None:
+            return f"]({posixpath.relpath(page_of, here or '.')}{anchor})"
         if not target.exists():
             return match[0]
         if target.is_relative_to(docs):
