@@ -77,6 +77,7 @@ def _located(engine: str, kind: str, rows: Sequence[Mapping[str, Any]]) -> dict[
         "equation": _share(row["equation"] for row in rows),
         "party": _share(row["party"] for row in rows),
         "time": _middle_and_most(row["ratio"] for row in rows),
+        "of_processor": _middle_and_most(row["of_processor"] for row in rows),
         "of_export": _middle_and_most(row["of_export"] for row in rows),
     }
 

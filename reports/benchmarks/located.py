@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import json
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,11 @@ from rich.console import Console
 import jax2tf
 from harnesses.cell.names import DEFAULT_IMPLEMENTATION
 from reports import rendering
-from reports.benchmarks import located_memory
+from reports.benchmarks import located_memory, located_timing
 from reports.benchmarks.files import located_files
 from reports.benchmarks.located_faults import PLANTERS, Fault
 from reports.benchmarks.located_models import MODELS, Model, wrong_rules
+from reports.benchmarks.located_timing import Seconds, timed
 from reports.benchmarks.timing import circumstances
 
 # Where a table is read, nobody knows the folders of the machine that made it.
@@ -122,7 +123,8 @@ class Row:
       equation: whether the right equation was named.
       party: whether the right party was named.
       seconds: how long the search took.
-      ratio: the same in units of a verification; None for rules.
+      ratio: the same in units of a verification, which runs before and after; None for rules.
+      of_processor: the same in the time of processors.
       of_export: the same in units of an export with verification; None for rules.
       said: the first line of the answer.
     """
@@ -135,65 +137,71 @@ class Row:
     party: bool
     seconds: float
     ratio: float | None
+    of_processor: float | None
     of_export: float | None
     said: str
 
 
 def _in_files(name: str, model: Model, engine: str, most: int) -> Iterator[Row]:
     planter = PLANTERS[engine]
-    with tempfile.TemporaryDirectory() as folder:
-        right = Path(folder) / f"right{planter.suffix}"
-        verification = _verification(model, right)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        right = folder / f"right{planter.suffix}"
+        whole = statistics.median(_export(model, right).passed for _ in range(_EXPORTS))
         found = jax2tf.locate(model.function, model.params, model.specs, right)
         lines = {line.tensor: line.index for line in reversed(found.lines) if line.tensor}
+        verify = functools.partial(located_timing.verify, model, right, folder)
+        before = [timed(verify)[1] for _ in range(_EXPORTS)][-1]
         for i, fault in enumerate(planter.faults(right, most)):
-            path = Path(folder) / f"faulty{i}{planter.suffix}"
+            path = folder / f"faulty{i}{planter.suffix}"
             planter.write(right, fault, path)
-            row = _row(name, model, engine, fault, path, lines, verification)
-            if row is not None:
-                yield row
+            locate = functools.partial(_located, model, path)
+            found, seconds = timed(locate)
+            after = timed(verify)[1]
+            if max(found.deviations.values()) > _VISIBLE:
+                times = _Times(seconds, before.middle(after), whole)
+                yield _row(name, engine, fault, found, lines, times)
+            before = after
 
 
-def _verification(model: Model, path: Path) -> tuple[float, float]:
-    """The seconds that a verification takes, and those of an export with one."""
-    seconds: dict[bool, list[float]] = {True: [], False: []}
-    for verify in (True, False) * 4:
-        start = time.perf_counter()
-        jax2tf.export(
-            *(model.function, model.params, model.specs, path),
-            verify=verify,
-            overwrite=True,
-            progress=False,
+# The first of so many traces the program, and compiles it.
+_EXPORTS = 3
+
+
+def _export(model: Model, path: Path) -> Seconds:
+    return timed(
+        lambda: jax2tf.export(
+            *(model.function, model.params, model.specs, path), overwrite=True, progress=False
         )
-        seconds[verify].append(time.perf_counter() - start)
-    # The first export of a program traces and compiles it.
-    whole, bare = (statistics.median(seconds[verify][1:]) for verify in (True, False))
-    return max(whole - bare, 1e-3), whole
+    )[1]
+
+
+def _located(model: Model, path_or_target: Path | str) -> Any:
+    return jax2tf.locate(model.function, model.params, model.specs, path_or_target)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Times:
+    """How long a search took, verifications before and after it, and an export with one."""
+
+    search: Seconds
+    verification: Seconds
+    export: float
 
 
 def _row(
-    name: str,
-    model: Model,
-    engine: str,
-    fault: Fault,
-    path: Path,
-    lines: dict[str, int],
-    verification: tuple[float, float],
-) -> Row | None:
-    start = time.perf_counter()
-    found = jax2tf.locate(model.function, model.params, model.specs, path)
-    seconds = time.perf_counter() - start
-    if max(found.deviations.values()) <= _VISIBLE:
-        return None
+    name: str, engine: str, fault: Fault, found: Any, lines: dict[str, int], times: _Times
+) -> Row:
     truth = next((lines[tensor] for tensor in fault.tensors if tensor in lines), None)
     named = [] if found.equation is None else [found.equation, *found.among]
     return Row(
         *(name, engine, fault.kind, fault.where),
         equation=truth is not None and truth in [line.index for line in named],
         party=found.party.value == "the file",
-        seconds=round(seconds, 3),
-        ratio=round(seconds / verification[0], 2),
-        of_export=round(seconds / verification[1], 2),
+        seconds=round(times.search.passed, 3),
+        ratio=round(times.search.passed / times.verification.passed, 2),
+        of_processor=round(times.search.processor / times.verification.processor, 2),
+        of_export=round(times.search.passed / times.export, 2),
         said=_first_line(found),
     )
 
@@ -203,17 +211,17 @@ def _in_rules(name: str, model: Model, most: int) -> Iterator[Row]:
         for engine in _GRAPHS:
             with planted():
                 function = _anew(model.function)
-                start = time.perf_counter()
-                found = jax2tf.locate(function, model.params, model.specs, engine)
-                seconds = time.perf_counter() - start
+                anew = dataclasses.replace(model, function=function)
+                found, seconds = timed(functools.partial(_located, anew, engine))
             if max(found.deviations.values()) <= _VISIBLE:
                 continue
             yield Row(
                 *(name, engine, "another rule", primitive),
                 equation=found.primitive == primitive,
                 party=found.party.value == "the lowering of jax2tf",
-                seconds=round(seconds, 3),
+                seconds=round(seconds.passed, 3),
                 ratio=None,
+                of_processor=None,
                 of_export=None,
                 said=_first_line(found),
             )

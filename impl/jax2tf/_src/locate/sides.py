@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import tempfile
@@ -19,7 +20,7 @@ from jax2tf._src.locate.differences import Difference, with_names_of
 from jax2tf._src.locate.files import Files, Outputs, feeds_of
 from jax2tf._src.locate.finding import deviations
 from jax2tf._src.locate.program import Program, Values, as_numpy
-from jax2tf._src.locate.tensors import reader_of
+from jax2tf._src.locate.tensors import reader_of, run_with_tensors
 from jax2tf._src.util.typing import PyTree
 
 # A file that jax2tf writes anew is right if its outputs are so near to JAX's.
@@ -75,11 +76,29 @@ class File:
         written = path, job
         return File(files, path, self.program, self.signature, self.params, written)
 
-    @functools.cached_property
+    @property
     def fresh_outputs(self) -> Outputs:
         """The outputs of the program written anew."""
-        path, job = self.fresh
-        return self.files.run(path, job, self.feeds)
+        return self._fresh_run[0]
+
+    @functools.cached_property
+    def _fresh_run(self) -> tuple[Outputs, Outputs | None]:
+        return self._run(*self.fresh)
+
+    @functools.cached_property
+    def _own_run(self) -> tuple[Outputs, Outputs | None]:
+        job = self.files.job(self.signature, self.params, self.files.folder, self.path)
+        job.outputs[self.signature.name] = list(self.program.names)
+        return self._run(self.path, job)
+
+    def _run(self, path: Path, job: Job) -> tuple[Outputs, Outputs | None]:
+        """The outputs of a file, and its tensors; None if they take another run."""
+        with_tensors = run_with_tensors(self.files.format.name)
+        if with_tensors is not None:
+            # A tensor that no output needs may be one that the engine cannot compute.
+            with contextlib.suppress(ExportError):
+                return with_tensors(path, self.feeds, job.outputs[self.signature.name])
+        return self.files.run(path, job, self.feeds), None
 
     @functools.cached_property
     def fresh_is_right(self) -> bool:
@@ -96,9 +115,7 @@ class File:
 
     def outputs(self) -> Outputs:
         """The outputs of the file."""
-        job = self.files.job(self.signature, self.params, self.files.folder, self.path)
-        job.outputs[self.signature.name] = list(self.program.names)
-        return self.files.run(self.path, job, self.feeds)
+        return self._own_run[0]
 
     @functools.cached_property
     def places(self) -> dict[jex_core.Var, matching.Place]:
@@ -107,7 +124,7 @@ class File:
         if reader is None or not self.exact.fresh_is_right:
             return {}
         # Bits are taken from tensors that keep their names.
-        tensors = reader.tensors(self.exact.fresh[0], self.feeds)
+        tensors = self.exact._fresh_run[1] or reader.tensors(self.exact.fresh[0], self.feeds)
         found = matching.places(self.program, tensors)
         # The file written anew is right: a result that seems wrong there is another tensor.
         for _ in range(_CHECKS):
@@ -124,7 +141,7 @@ class File:
         if reader is None or not self.places:
             return {}
         try:
-            tensors = reader.tensors(self.path, self.feeds)
+            tensors = self._own_run[1] or reader.tensors(self.path, self.feeds)
         # Each engine has errors of its own for a file that does not run.
         except Exception:
             if not self.differences:

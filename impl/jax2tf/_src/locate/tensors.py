@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -51,3 +51,21 @@ def reader_of(format_name: str) -> Reader | None:
     if name is None:
         return None
     return cast(Reader, importlib.import_module(f"jax2tf._src.locate.{name}"))
+
+
+# Takes a file, inputs by name and names of outputs; returns the outputs, and all tensors.
+RunWithTensors: TypeAlias = Callable[
+    [Path, Mapping[str, np.ndarray], Sequence[str]],
+    tuple[dict[str, np.ndarray], dict[str, np.ndarray]],
+]
+
+
+def run_with_tensors(format_name: str) -> RunWithTensors | None:
+    """One run for outputs and tensors; None if the engine merges ops unless tensors are read.
+
+    TensorFlow.js merges no ops when it loads a model, and each run starts a process of Node.js.
+    """
+    if format_name != "tfjs":
+        return None
+    module = importlib.import_module("jax2tf._src.locate.tfjs_tensors")
+    return cast(RunWithTensors, module.outputs_and_tensors)

@@ -63,9 +63,17 @@ def ends(path: Path) -> dict[str, tuple[float, float]]:
 
 def tensors(path: Path, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The results of all nodes outside of loops and branches, in their order."""
-    graph = _Graph(path)
-    names = list(graph.results())
-    return tfjs.run(path, feeds, names)
+    return outputs_and_tensors(path, feeds, ())[1]
+
+
+def outputs_and_tensors(
+    path: Path, feeds: Mapping[str, np.ndarray], outputs: Sequence[str]
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The outputs, and the results of all nodes outside of loops and branches, of one run."""
+    # A node that has the name of an output cannot be asked for.
+    names = [name for name in _Graph(path).results() if name not in outputs]
+    found = tfjs.run(path, feeds, [*outputs, *names])
+    return {name: found[name] for name in outputs}, {name: found[name] for name in names}
 
 
 class _Graph:
