@@ -330,6 +330,26 @@ def test_a_failed_verification_says_the_line(monkeypatch, tmp_path):
     assert "locate" not in str(caught.value)
 
 
+@pytest.mark.parametrize("changes", [True, False])
+def test_a_function_that_changes_at_each_trace_is_refused(changes, tmp_path):
+    rng = np.random.default_rng(0)
+
+    def noisy(params, x):
+        return {"y": x @ params + (rng.normal(size=3).astype(np.float32) if changes else 0)}
+
+    given, other = np.eye(4, 3, dtype=np.float32), 2 * np.eye(4, 3, dtype=np.float32)
+    file = tmp_path / "noisy.onnx"
+    jax2tf.export(noisy, given, "b, 4", file, verify=False, progress=False)
+    if changes:
+        words = r"^jax2tf\.locate: .* two traces differ in output 'y', .* parameters or inputs;"
+        with pytest.raises(ValueError, match=words):
+            jax2tf.locate(noisy, given, "b, 4", file)
+        # Both sides of a graph have the same trace.
+        assert jax2tf.locate(noisy, given, "b, 4", "graph").agrees
+    else:
+        assert jax2tf.locate(noisy, other, "b, 4", file).party is Party.FILE
+
+
 def _loops(params, x):
     def step(carry, row):
         carry = jnp.tanh(carry @ params["w"][0] + row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
@@ -13,6 +14,7 @@ import numpy as np
 
 from jax2tf._src import compat
 from jax2tf._src.api.errors import ExportError, VerificationError
+from jax2tf._src.export import purity
 from jax2tf._src.export.signatures import Input, Signature, refuse_unknown
 from jax2tf._src.export.sizes import shapes_of, two_sizes
 from jax2tf._src.export.tolerances import (
@@ -317,24 +319,18 @@ class Judge:
                 continue
             inputs = (trial.title, list(trial.inputs.values()))
             first, second = (trials_of(trial.signature, params, [inputs])[0] for _ in range(2))
-            for name, expected in first.results.items():
-                actual = second.results.get(name)
-                if actual is None or not self._is_near(first, actual, expected):
-                    raise VerificationError(
-                        "jax2tf.export: the function gives other results each time JAX traces it: "
-                        f"two traces differ in output {name!r} (result{first.paths[name]}), with "
-                        f"the same parameters and inputs ({_description(trial)}). A file holds the "
-                        "values of one trace. The path is left as it was. What to do: make random "
-                        "numbers and other values that change outside of the function, and give "
-                        "them to it as parameters or inputs; a layer with a state, such as a "
-                        "stream of random numbers, has a mode for evaluation",
-                        trial.signature.name,
-                        name,
-                    ) from error
+            is_near = functools.partial(self._is_near, first)
+            name = purity.differing_output(first.results, second.results, is_near)
+            if name is not None:
+                where = f"output {name!r} (result{first.paths[name]})"
+                said = purity.said(
+                    where, f" ({_description(trial)})", "The path is left as it was. "
+                )
+                raise VerificationError(
+                    f"jax2tf.export: {said}", trial.signature.name, name
+                ) from error
 
     def _is_near(self, trial: Trial, actual: np.ndarray, expected: np.ndarray) -> bool:
-        if (actual.dtype, actual.shape) != (expected.dtype, expected.shape):
-            return False
         far = deviation(actual, expected, self.precision)
         return far <= self._tolerance(trial, expected.dtype)
 

@@ -75,8 +75,8 @@ def locate(
 
     Raises:
       TypeError: a function, a spec or an option has another type.
-      ValueError: the target is none, inputs do not fit the specs, or the file has other inputs or
-        outputs than the function.
+      ValueError: the target is none, inputs do not fit the specs, the file has other inputs or
+        outputs than the function, or the function gives other results each time JAX traces it.
       FileNotFoundError: there is no file at the path.
       jax2tf.MissingPackageError: the engine is not installed.
       jax2tf.ExportError: the file cannot be read, or does not run.

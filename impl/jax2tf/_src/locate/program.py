@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import jax
@@ -35,6 +35,7 @@ class Program:
       n_params: the number of leaves that are parameters.
       names: the names of the outputs in files.
       paths: the paths of the leaves that are parameters, such as "['layers'][7]".
+      again: traces the user's function anew; None for a program inside of another.
     """
 
     closed: jex_core.ClosedJaxpr
@@ -42,6 +43,7 @@ class Program:
     n_params: int
     names: tuple[str, ...]
     paths: tuple[str, ...] = ()
+    again: Callable[[], Program] | None = None
 
     @property
     def equations(self) -> Sequence[jex_core.JaxprEqn]:
@@ -143,6 +145,7 @@ def program_of(signature: Signature, params: PyTree, arrays: Sequence[np.ndarray
         tuple(
             jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)
         ),
+        functools.partial(program_of, signature, params, arrays),
     )
 
 

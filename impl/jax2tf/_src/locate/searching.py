@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat
 from jax2tf._src.api.errors import ExportError
-from jax2tf._src.export.tolerances import Precision, tolerance_of
+from jax2tf._src.export import purity
+from jax2tf._src.export.tolerances import Precision, deviation, tolerance_of
 from jax2tf._src.export.verification import dtypes_of
 from jax2tf._src.locate import bits, finding, loops, parties, prefixes, texts
 from jax2tf._src.locate.answer import Line, Located, Party
@@ -30,6 +33,7 @@ def in_graph(mode: str, sides: Iterable[Graph]) -> Located:
     tried = [(side, side.outputs()) for side in sides]
     wrong = (each for each in tried if not _agrees(each[0].program, each[1], Precision.FULL))
     side, outputs = next(wrong, tried[0])
+    _refuse_impure(side.program, outputs, Precision.FULL)
     values = side.values()
     found = finding.compare(side.program, values)
     answer = _Answer(mode, mode, side.program, outputs, values, found, Precision.FULL)
@@ -50,6 +54,7 @@ def in_file(name: str, sides: Iterable[File]) -> Located:
     side, of_file = _first_wrong_side(name, sides)
     maker = side.files
     precision = maker.format.engine.precision(maker.options)
+    _refuse_impure(side.program, of_file, precision)
     is_changed = side.is_changed(of_file)
     if _has_other_names(side, of_file) or side.is_of_another(of_file):
         return _of_another(name, side, of_file, precision)
@@ -164,6 +169,28 @@ def _agrees(program: Program, outputs: Outputs, precision: Precision) -> bool:
         far[name] <= tolerance_of(precision, every, expected.dtype)
         for name, expected in reference.items()
     )
+
+
+def _refuse_impure(program: Program, outputs: Outputs, precision: Precision) -> None:
+    """Traces a function once more whose results differ from those of the other side.
+
+    Raises:
+      ValueError: the two traces give different results.
+    """
+    if program.again is None or _agrees(program, outputs, precision):
+        return
+    again = program.again()
+    first, second = (p.outputs(p.reference) for p in (program, again))
+    name = purity.differing_output(first, second, functools.partial(_is_near, precision, program))
+    if name is not None:
+        raise ValueError(f"jax2tf.locate: {purity.said(f'output {name!r}', '')}")
+
+
+def _is_near(
+    precision: Precision, program: Program, actual: np.ndarray, expected: np.ndarray
+) -> bool:
+    every = dtypes_of([*program.leaves, expected])
+    return deviation(actual, expected, precision) <= tolerance_of(precision, every, expected.dtype)
 
 
 def _index_of(side: File, differences: Sequence[Difference], suspect: Suspect | None) -> int | None:
