@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import io
 import sys
 
@@ -17,6 +18,8 @@ from jax.extend.core import primitives
 from harnesses import __main__ as command
 from harnesses.engine.converters import Converter
 from harnesses.engine.shrinking import cells, guarded, programs, searching
+from jax2tf._src import ops
+from jax2tf._src.lowering import registry
 from tests.impl.fuzzing import campaign, engine_programs
 
 IMPL = f"{__name__}:Planted"
@@ -105,6 +108,32 @@ def test_the_smallest_program_that_still_fails_is_found_and_runs(fun, names, ele
     exec(compile(text, "smallest.py", "exec"), {})
     said = "NotImplementedError: no op for sort" if fun is sorts else "direct: mismatch: result"
     assert said in capsys.readouterr().out
+
+
+def waves(x):
+    return jnp.tanh(jnp.concatenate([jnp.sin(x @ jnp.ones((6, 2))), x[:, :2]], 1)) * 2
+
+
+@pytest.mark.parametrize(("mode", "wrong"), [("gradient_graph", lax.cos_p), ("poly", lax.sin_p)])
+def test_gradients_and_open_dimensions_become_smaller(mode, wrong, monkeypatch, capsys):
+    def rule(ctx, x):
+        # The op of the shapes is right; that of an open dimension, or of the gradient, is not.
+        is_right = wrong is lax.sin_p and x.shape.is_fully_defined()
+        return ops.raw.Sin(x=x) if is_right else ops.raw.Exp(x=x)
+
+    importlib.import_module("jax2tf._src.lowering.rules")
+    rules = registry._RULES[wrong]
+    planted = registry.Rule(rule, frozenset(), False, False)
+    monkeypatch.setitem(registry._RULES, wrong, dict.fromkeys(rules, planted))
+    x = RNG.normal(size=(17, 6)).astype(np.float32)
+    with pytest.raises(cells.CellError, match="goes right"):
+        cells.of_function(waves, (x,), mode="graph").shrink()
+    asked = cells.of_function(waves, (x,), mode=mode)
+    found = asked.shrink()
+    assert [eqn.primitive.name for eqn in found.program.equations] == ["sin"]
+    assert sum(x.size for x in found.program.args) == (17 if mode == "poly" else 1)
+    exec(compile(asked.text(found), "smallest.py", "exec"), {})
+    assert f"jax2tf, {mode}: mismatch: " in capsys.readouterr().out
 
 
 def test_the_search_ends_in_time_and_tells_what_it_has():
@@ -200,6 +229,9 @@ def test_the_command_writes_the_program(tmp_path, capsys):
         (["nowhere:f", "--input", "2"], "no function 'nowhere:f'"),
         ([f"{__name__}:sines"], "--input 2,8:float32 for each"),
         ([f"{__name__}:sines", "--input", "2,x"], "sizes and a dtype"),
+        ([f"{__name__}:sines", "--input", "b,6"], "sizes and a dtype"),
+        ([f"{__name__}:sines", "--input", "b,6", "--mode", "poly"], "goes right"),
+        (["tanh_float32-cpu-xla-poly"], "goes right"),
         ([f"{__name__}:sines", "--input", "2", "--mode", "none"], "got 'no_xla' and 'none'"),
         ([f"{__name__}:sines", "--input", "2,7", "--impl", IMPL], "JAX itself refuses it"),
     ],

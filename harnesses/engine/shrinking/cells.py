@@ -14,18 +14,28 @@ import jax
 import numpy as np
 
 from harnesses.cell.cells import Cell
-from harnesses.cell.names import CONSUMER_MODES, DEFAULT_IMPLEMENTATION, DIRECT, LOWERINGS
+from harnesses.cell.modes import MODES as KNOWN_MODES
+from harnesses.cell.names import (
+    CONSUMER_MODES,
+    DEFAULT_IMPLEMENTATION,
+    DIRECT,
+    GRADIENT_MODES,
+    LOWERINGS,
+    POLY,
+    SAVED_GRADIENT,
+)
 from harnesses.cell.outcomes import INAPPLICABLE
 from harnesses.cell.rows import Row
 from harnesses.engine import devices
 from harnesses.engine.converters import converter, is_converter
 from harnesses.engine.judge import Judge
 from harnesses.engine.shrinking import guarded, searching, text
+from harnesses.engine.shrinking.options import OPEN
 from harnesses.engine.shrinking.searching import Shrunk
-from harnesses.harness import Arg, Harness, all_harnesses
+from harnesses.harness import CONVERT, Arg, Harness, all_harnesses
 
 PLAIN = ("eager", "graph", "compiled")
-MODES = (*PLAIN, *CONSUMER_MODES)
+MODES = (*PLAIN, *GRADIENT_MODES, SAVED_GRADIENT, POLY, *CONSUMER_MODES)
 
 
 class CellError(ValueError):
@@ -88,6 +98,8 @@ class Asked:
             try:
                 args, judge = self.harness.make_args(), self.judge()
                 judge = judge if answers is None else guarded.asking(judge, answers)
+                if self.mode == POLY:
+                    options["is_kept"] = _open_sizes().is_open
                 return searching.shrink(self.harness.fun, args, judge, **options)
             except searching.NothingWrong as error:
                 raise CellError(f"{self.harness.name}: {error}") from error
@@ -156,9 +168,28 @@ def of_cell(cell: str, impl: str) -> Asked:
             f"{', '.join(MODES)}"
         )
     for harness in all_harnesses():
+        if harness.name == name and mode == POLY:
+            return Asked(_of_examples(harness), impl, lowering, mode)
         if harness.name == name:
             return Asked(harness, impl, lowering, mode)
     raise CellError(f"there is no harness {name!r}; python -m harnesses list names them")
+
+
+def _of_examples(harness: Harness) -> Harness:
+    """The vmap of a harness, with examples along an open dimension.
+
+    Raises:
+      CellError: another dimension has the size that stands for the open one.
+    """
+    examples = [harness.make_args(example) for example in range(OPEN)]
+    sizes = {n for x in jax.tree.leaves(examples[0]) for n in np.shape(x)}
+    if any(n and n % OPEN == 0 for n in sizes):
+        raise CellError(
+            f"{harness.name}: a dimension of {max(sizes)} cannot be told from the open one, for "
+            f"which {OPEN} stands. What to do: a function with other sizes, and --mode {POLY}"
+        )
+    stacked = jax.tree.map(lambda *leaves: _given(np.stack(leaves)), *examples)
+    return dataclasses.replace(harness, fun=jax.vmap(harness.fun), args=stacked, check=None)
 
 
 def of_function(
@@ -180,7 +211,8 @@ def of_function(
       name: what messages call it.
       impl: the implementation or converter.
       lowering: how it converts; engines take "no_xla".
-      mode: how it is run: eager, graph, compiled, or an engine.
+      mode: how it is run: eager, graph, compiled, an engine, its gradients (gradient_graph), or in
+        a graph with an open dimension (poly), which are the dimensions of size 17.
       ulps: how far a result of floating-point numbers may be off, at the size of its largest
         element.
       x64: whether JAX has types of 64 bits.
@@ -239,9 +271,14 @@ def _judge(impl: str, mode: str) -> Judge:
     if is_converter(impl):
         module = importlib.import_module("harnesses.engine.converters.judge")
         return module.ConverterJudge(converter(impl))
-    if mode in CONSUMER_MODES:
-        return importlib.import_module("harnesses.engine.consumers.judge").ConsumerJudge(impl)
-    return Judge(impl)
+    kind = _open_sizes().OpenJudge if mode == POLY else KNOWN_MODES[CONVERT, mode].judge_class()
+    judge: Judge = kind(impl)
+    return judge
+
+
+def _open_sizes() -> Any:
+    # It imports TensorFlow.
+    return importlib.import_module("harnesses.engine.shrinking.open_sizes")
 
 
 # Words with digits, paths and what stands in brackets change with sizes and dtypes.

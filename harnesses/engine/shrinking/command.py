@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from harnesses.cell.names import POLY
 from harnesses.engine.shrinking import cells, guarded, text
 from harnesses.engine.shrinking.cells import Asked, CellError
+from harnesses.engine.shrinking.options import OPEN
 from harnesses.engine.shrinking.searching import Shrunk
 
 
@@ -102,13 +104,14 @@ def _arguments(options: argparse.Namespace) -> list[np.ndarray]:
     if not options.inputs:
         raise CellError("a function needs its arguments: --input 2,8:float32 for each, or --values")
     rng = np.random.default_rng(0)
-    return [_drawn(words, rng) for words in options.inputs]
+    return [_drawn(words, rng, options.mode == POLY) for words in options.inputs]
 
 
-def _drawn(words: str, rng: np.random.Generator) -> np.ndarray:
+def _drawn(words: str, rng: np.random.Generator, has_open: bool) -> np.ndarray:
     sizes, _, dtype = words.partition(":")
+    names = {"b": str(OPEN)} if has_open else {}
     try:
-        shape = [int(size) for size in sizes.split(",") if size.strip()]
+        shape = [int(names.get(size.strip(), size)) for size in sizes.split(",") if size.strip()]
         kind = np.dtype(dtype or "float32")
     except (ValueError, TypeError) as error:
         raise CellError(

@@ -8,6 +8,8 @@ from harnesses.cell.names import DEFAULT_IMPLEMENTATION, LOWERINGS
 
 SECONDS = 120.0
 LIMIT = 60.0
+# The size that stands for the open dimension: a prime, so that few other sizes are multiples of it.
+OPEN = 17
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -24,12 +26,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="SIZES[:DTYPE]",
         action="append",
         default=[],
-        help="an argument of the function, drawn at random: 2,8:float32 (the dtype's default)",
+        help="an argument of the function, drawn at random: 2,8:float32 (the dtype's default); "
+        "with --mode poly b,8:float32, where b is the open dimension",
     )
     parser.add_argument(
         "--values", metavar="FILE", help="an .npz file with the function's arguments, in order"
     )
-    parser.add_argument("--mode", default="graph", help="of a function: graph, litert, onnx ...")
+    parser.add_argument(
+        "--mode",
+        default="graph",
+        help="of a function: graph, litert, onnx, gradient_graph, poly ...",
+    )
     parser.add_argument("--lowering", default="no_xla", choices=list(LOWERINGS))
     parser.add_argument("--x64", action="store_true", help="of a function: types of 64 bits")
     parser.add_argument(

@@ -113,7 +113,7 @@ def program_of(fun: Callable[..., Any], args: Sequence[Any], *, inlined: bool) -
 
     closed = jax.make_jaxpr(of_leaves)(*leaves)
     if inlined:
-        closed = jax.make_jaxpr(functools.partial(_evaluated, closed, UNCHANGED))(*leaves)
+        closed = jax.make_jaxpr(functools.partial(evaluated, closed, UNCHANGED))(*leaves)
     return without_constants(closed, [np.asarray(leaf) for leaf in leaves])
 
 
@@ -181,8 +181,8 @@ def changed(program: Program, args: Sequence[np.ndarray], change: Change) -> Pro
       Unfit: JAX refuses the equations on these.
     """
     try:
-        evaluated = functools.partial(_evaluated, program.closed, change)
-        return without_constants(jax.make_jaxpr(evaluated)(*args), args)
+        function = functools.partial(evaluated, program.closed, change)
+        return without_constants(jax.make_jaxpr(function)(*args), args)
     # Whatever JAX says of an equation that does not fit the sizes.
     except Exception as error:
         raise Unfit(str(error)) from error
@@ -193,7 +193,7 @@ def operands_of(eqn: core.JaxprEqn, values: Mapping[core.Var, Any]) -> list[Any]
     return [v.val if isinstance(v, core.Literal) else values[v] for v in eqn.invars]
 
 
-def _evaluated(closed: core.ClosedJaxpr, change: Change, *args: Any) -> list[Any]:
+def evaluated(closed: core.ClosedJaxpr, change: Change, *args: Any) -> list[Any]:
     """The results of a jaxpr, with calls inlined and other sizes and dtypes."""
     jaxpr = closed.jaxpr
     values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*closed.consts, *args], strict=True))
@@ -207,7 +207,7 @@ def _evaluated(closed: core.ClosedJaxpr, change: Change, *args: Any) -> list[Any
         if called is None:
             results = bind(eqn, operands, change)
         else:
-            results = _evaluated(called, change, *operands)
+            results = evaluated(called, change, *operands)
         values.update(zip(eqn.outvars, results, strict=True))
     return [read(v) for v in jaxpr.outvars]
 
@@ -278,7 +278,7 @@ def _scan(eqn: core.JaxprEqn, operands: Sequence[Any], change: Change) -> Sequen
     n = len(carry)
 
     def body(carry: Any, row: Any) -> Any:
-        results = _evaluated(params["jaxpr"], change, *consts, *carry, *row)
+        results = evaluated(params["jaxpr"], change, *consts, *carry, *row)
         return results[:n], results[n:]
 
     length = change.sizes.get(params["length"], params["length"])
@@ -290,8 +290,8 @@ def _while(eqn: core.JaxprEqn, operands: Sequence[Any], change: Change) -> Seque
     params = eqn.params
     of_condition, of_body, carry = while_parts(eqn, operands)
     results: Sequence[Any] = lax.while_loop(
-        lambda c: _evaluated(params["cond_jaxpr"], change, *of_condition, *c)[0],
-        lambda c: _evaluated(params["body_jaxpr"], change, *of_body, *c),
+        lambda c: evaluated(params["cond_jaxpr"], change, *of_condition, *c)[0],
+        lambda c: evaluated(params["body_jaxpr"], change, *of_body, *c),
         carry,
     )
     return results
@@ -299,7 +299,7 @@ def _while(eqn: core.JaxprEqn, operands: Sequence[Any], change: Change) -> Seque
 
 def _cond(eqn: core.JaxprEqn, operands: Sequence[Any], change: Change) -> Sequence[Any]:
     params = eqn.params
-    branches = [functools.partial(_evaluated, branch, change) for branch in params["branches"]]
+    branches = [functools.partial(evaluated, branch, change) for branch in params["branches"]]
     results: Sequence[Any] = lax.switch(operands[0], branches, *operands[1:])
     return results
 

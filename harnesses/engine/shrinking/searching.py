@@ -82,6 +82,7 @@ def shrink(
     judge: Judge,
     *,
     seconds: float = 120.0,
+    is_kept: Callable[[int], bool] = lambda size: False,
     progress: Callable[[Shrunk], None] | None = None,
 ) -> Shrunk:
     """The smallest program found within some time that goes wrong as a function does.
@@ -95,13 +96,14 @@ def shrink(
       args: its arguments, pytrees of arrays, on which it goes wrong.
       judge: says what is wrong with a function on arrays.
       seconds: no new program is tried after so many. The last try may take longer.
+      is_kept: whether a size of a dimension has to stay.
       progress: gets what is smallest so far, each time that it becomes smaller.
 
     Raises:
       NothingWrong: the function goes right on these arguments.
       Refused: JAX does not trace the function with these arguments.
     """
-    search = _Search(judge, time.monotonic() + seconds, progress)
+    search = _Search(judge, time.monotonic() + seconds, is_kept, progress)
     search.begin(fun, args)
     is_over = False
     try:
@@ -123,8 +125,14 @@ class _Search:
     best: Program
     fault: Hashable
 
-    def __init__(self, judge: Judge, end: float, progress: Callable[[Shrunk], None] | None) -> None:
-        self._judge, self._end, self._progress = judge, end, progress
+    def __init__(
+        self,
+        judge: Judge,
+        end: float,
+        is_kept: Callable[[int], bool],
+        progress: Callable[[Shrunk], None] | None,
+    ) -> None:
+        self._judge, self._end, self._is_kept, self._progress = judge, end, is_kept, progress
         self._tries = 0
         self._before = (0, 0, 0)
 
@@ -243,7 +251,8 @@ class _Search:
         """Takes fewer indices of all dimensions of one size."""
         tried: set[int] = set()
         while True:
-            sizes = {n for x in self.best.args for n in x.shape if n > 1} - tried
+            every = {n for x in self.best.args for n in x.shape if n > 1}
+            sizes = {n for n in every if not self._is_kept(n)} - tried
             if not sizes:
                 return
             size = max(sizes)
@@ -252,6 +261,9 @@ class _Search:
 
     def _taker(self, whole: Program, size: int) -> Callable[[Sequence[int]], bool]:
         def takes(indices: Sequence[int]) -> bool:
+            # A size that stays says more than how many indices there are.
+            if self._is_kept(len(indices)):
+                return False
             args = [_taken(x, size, indices) for x in whole.args]
             change = Change(sizes={size: len(indices)})
             return self._takes(lambda: programs.changed(whole, args, change))
