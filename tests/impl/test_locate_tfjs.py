@@ -61,9 +61,13 @@ def test_inputs_have_names_dtypes_and_open_sizes(tmp_path):
 
 
 def test_results_of_nodes_outside_of_loops_and_branches_are_asked_for(monkeypatch, tmp_path):
-    monkeypatch.setattr(tfjs_tensors.tfjs, "run", lambda path, feeds, names: names)
-    names = tfjs_tensors.tensors(write(tmp_path / "m"), {})
-    assert names == ["exit", "p", "join", "split", "split:1", "y"]
+    monkeypatch.setattr(
+        tfjs_tensors.tfjs, "run", lambda path, feeds, names: {name: name for name in names}
+    )
+    path = write(tmp_path / "m")
+    assert list(tfjs_tensors.tensors(path, {})) == ["exit", "p", "join", "split", "split:1", "y"]
+    outputs, tensors = tfjs_tensors.outputs_and_tensors(path, {}, ["Y", "p"])
+    assert (list(outputs), list(tensors)) == (["Y", "p"], ["exit", "join", "split", "split:1", "y"])
 
 
 def _with(name, **changed):
