@@ -102,8 +102,10 @@ def renewed(
     """The figures of a library after some programs ran again.
 
     An area's place of which no fewer ran than before is what came of it now. Elsewhere the rows are
-    of programs that are counted already: those that are not among the failures were equal.
+    of programs that are counted already: those that are not among the failures were equal. A place
+    that ran as a whole has its own versions and date; the others keep theirs.
     """
+    later = {**before.get("later", {}), **dict.fromkeys(_whole(before, again), _seen(again))}
     areas = {area: dict(counts) for area, counts in before["areas"].items()}
     failures = {(f[0], f[1]): f for f in before["failures"]}
     names = {a: [n[0], max(n[1], again["names"][a][1])] for a, n in before["names"].items()}
@@ -122,10 +124,25 @@ def renewed(
     failures |= {(f[0], f[1]): f for f in again["failures"]}
     return {
         "version": again["version"],
-        **_seen(again),
+        **_seen(before),
+        "later": dict(sorted(later.items())),
         "names": names,
         "areas": {area: dict(sorted(counts.items())) for area, counts in sorted(areas.items())},
         "failures": [failures[key] for key in sorted(failures)],
+    }
+
+
+def _whole(before: Mapping[str, Any], again: Mapping[str, Any]) -> set[str]:
+    """The places of which no fewer programs ran than before, in each area."""
+
+    def ran(figures: Mapping[str, Any], place: str) -> dict[str, int]:
+        return {a: counts[place][0] for a, counts in figures["areas"].items() if place in counts}
+
+    places = {place for counts in again["areas"].values() for place in counts}
+    return {
+        place
+        for place in places
+        if all(ran(again, place).get(a, 0) >= n for a, n in ran(before, place).items())
     }
 
 
@@ -135,6 +152,7 @@ def library_files(data: Mapping[str, Any]) -> dict[str, str]:
         name: {
             **library,
             "places": _places(library),
+            "later": _by_stamp(library.get("later", {})),
             "ran": _total(library),
             "reasons": _grouped(f for f in library["failures"] if f[3]),
             "to_mend": _grouped([*f[:3], f[2]] for f in library["failures"] if not f[3]),
@@ -144,6 +162,14 @@ def library_files(data: Mapping[str, Any]) -> dict[str, str]:
     text = rendering.render(TABLE, libraries=libraries)
     ordered = dict(sorted(data.items()))
     return {TABLE: text, "libraries.json": json.dumps(ordered, indent=1) + "\n"}
+
+
+def _by_stamp(later: Mapping[str, Mapping[str, str]]) -> list[tuple[list[str], Mapping[str, str]]]:
+    """The places that ran later than the others, those of one run together, and that run."""
+    runs: dict[str, tuple[list[str], Mapping[str, str]]] = {}
+    for place, stamp in later.items():
+        runs.setdefault(json.dumps(stamp), ([], stamp))[0].append(place)
+    return [*runs.values()]
 
 
 def _places(library: Mapping[str, Any]) -> list[str]:
