@@ -130,7 +130,10 @@ class TestVerification:
         assert result.verified == ("serving_default: given input 0",)
         for verify, words in (
             ([np.ones((2, 2))], r"verify should fit i: int32\[n\] for i, got shape \(2, 2\)"),
-            ([(np.ones(2), np.ones(2))], "verify for 'serving_default' should have the structure"),
+            (
+                [(np.ones(2), np.ones(2))],
+                r"verify has 2 values, the function takes 'i'.*give a tuple, \(i,\)",
+            ),
             ([], "verify has no inputs"),
         ):
             with pytest.raises(ValueError, match=words):
