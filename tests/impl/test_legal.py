@@ -556,6 +556,13 @@ def test_shifts_without_a_sign_by_a_mask(dtype):
         assert_same(lambda x, d=distance: lax.shift_right_logical(x, dtype(d)), target, left)
 
 
+def test_shifts_choose_no_integers_where_engines_choose_floats():
+    """OpenVINO's Select of int32 rounds what is beyond 2**24."""
+    distances = RIGHT.astype(np.int32)
+    concrete = assert_same(BINARY["shift_left"], "openvino", LEFT.astype(np.int32), distances)
+    assert "SelectV2" not in ops_of(concrete)
+
+
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
 def test_parity_without_logic(axes):
     x = np.random.default_rng(0).integers(0, 2, (3, 5)).astype(bool)

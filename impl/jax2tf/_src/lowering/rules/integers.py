@@ -30,6 +30,7 @@ from jax2tf._src.lowering.emit.elementwise import (
     of_operands,
 )
 from jax2tf._src.lowering.emit.known_values import known_value
+from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.emit.truth_values import is_negative
 from jax2tf._src.lowering.registry import register, register_table
 from jax2tf._src.ops import raw
@@ -148,7 +149,7 @@ def _product_high(ctx: Context, x: Tensor, y: Tensor) -> Tensor:
         (raw.RightShift(x=v, y=half), raw.BitwiseAnd(x=v, y=low_half)) for v in (x, y)
     )
     # The product of the low halves is unsigned and fills all bits.
-    carry = _shift_as(UNSIGNED, x_low * y_low, half)
+    carry = _shift_as(ctx, UNSIGNED, x_low * y_low, half)
     middle = x_high * y_low + carry
     other = x_low * y_high + raw.BitwiseAnd(x=middle, y=low_half)
     return x_high * y_high + raw.RightShift(x=middle, y=half) + raw.RightShift(x=other, y=half)
@@ -163,43 +164,44 @@ def _is_never_zero(x: Tensor) -> bool:
 def _shift_left(ctx: Context, x: Tensor, distance: Tensor) -> Tensor:
     x, distance = in_ranks_for_choices(ctx, x, distance)
     if x.dtype in INT4:
-        return _shift_narrow(raw.LeftShift, x, distance, signed=False)
-    return _shift(raw.LeftShift, x, distance, _bits(x.dtype))
+        return _shift_narrow(ctx, raw.LeftShift, x, distance, signed=False)
+    return _shift(ctx, raw.LeftShift, x, distance, _bits(x.dtype))
 
 
 @register("shift_right_logical")
 def _shift_right_logical(ctx: Context, x: Tensor, distance: Tensor) -> Tensor:
     x, distance = in_ranks_for_choices(ctx, x, distance)
     if x.dtype in INT4:
-        return _shift_narrow(raw.RightShift, x, distance, signed=False)
-    return _shift_as(UNSIGNED, x, distance)
+        return _shift_narrow(ctx, raw.RightShift, x, distance, signed=False)
+    return _shift_as(ctx, UNSIGNED, x, distance)
 
 
 @register("shift_right_arithmetic")
 def _shift_right_arithmetic(ctx: Context, x: Tensor, distance: Tensor) -> Tensor:
     x, distance = in_ranks_for_choices(ctx, x, distance)
     if x.dtype in INT4:
-        return _shift_narrow(raw.RightShift, x, distance, signed=True)
-    return _shift_as(SIGNED, x, distance)
+        return _shift_narrow(ctx, raw.RightShift, x, distance, signed=True)
+    return _shift_as(ctx, SIGNED, x, distance)
 
 
-def _shift_as(carriers: Carriers, x: Tensor, distance: Tensor) -> Tensor:
+def _shift_as(ctx: Context, carriers: Carriers, x: Tensor, distance: Tensor) -> Tensor:
     """Shifts x to the right in its carrier, whose signedness decides which bits fill."""
     dtype = carrier_of(carriers, x.dtype)
-    shifted = _shift(raw.RightShift, ops.cast(x, dtype), ops.cast(distance, dtype), _bits(dtype))
+    x_bits, distance = ops.cast(x, dtype), ops.cast(distance, dtype)
+    shifted = _shift(ctx, raw.RightShift, x_bits, distance, _bits(dtype))
     return ops.cast(shifted, x.dtype)
 
 
-def _shift_narrow(op: Function, x: Tensor, distance: Tensor, signed: bool) -> Tensor:
+def _shift_narrow(ctx: Context, op: Function, x: Tensor, distance: Tensor, signed: bool) -> Tensor:
     """Shifts an integer with fewer than eight bits as an int32 or a uint32."""
     bits = _bits(x.dtype)
     wide = _unsigned(x)
     wide = wide - 2 * (wide & 2 ** (bits - 1)) if signed else ops.cast(wide, dtypes.uint32)
     distance = ops.cast(_unsigned(distance), wide.dtype)
-    return ops.cast(_shift(op, wide, distance, bits), x.dtype)
+    return ops.cast(_shift(ctx, op, wide, distance, bits), x.dtype)
 
 
-def _shift(op: Function, x: Tensor, distance: Tensor, bits: int) -> Tensor:
+def _shift(ctx: Context, op: Function, x: Tensor, distance: Tensor, bits: int) -> Tensor:
     """`op(x, distance)`, with zeros or sign bits for distances outside of [0, bits)."""
     known = known_value(distance)
     if known is not None and ((known >= 0) & (known < bits)).all():
@@ -214,7 +216,7 @@ def _shift(op: Function, x: Tensor, distance: Tensor, bits: int) -> Tensor:
         # A GPU's shift reads 32 bits of the distance. XLA (TensorFlow 2.21) assumes that it reads
         # all 64 and drops the select below, so the 32 bits have to be in range.
         distance = raw.BitwiseAnd(x=distance, y=last)
-    return ops.where(outside, ops.zeros_like(x), op(x=x, y=distance))
+    return select(ctx, outside, ops.zeros_like(x), op(x=x, y=distance))
 
 
 @register("population_count")
