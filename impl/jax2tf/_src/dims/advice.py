@@ -109,7 +109,8 @@ def _add_note_on_known_sizes(
         "dimension that has a name is no Python int: make arrays of it with jax.numpy (jnp.zeros, "
         "not np.zeros), its value with jnp.asarray(x.shape[0]), a loop with jax.lax.fori_loop, not "
         f"range{sliced}; or leave the dimension known, with `_` in its place in "
-        "polymorphic_shapes, as the one that jax.pmap maps has to be"
+        "polymorphic_shapes of convert, with its number in the spec of export, as the one that "
+        "jax.pmap maps or jax.random.permutation shuffles has to be"
     )
 
 
