@@ -215,7 +215,7 @@ def tolerances_of(value: PyTree, names: Collection[str]) -> Tolerances:
       ValueError: a tolerance is negative or NaN, or there is no signature of a name.
     """
     where = "jax2tf.export: tolerance"
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or not value:
         return option_checks.tolerance(value, where)
     refuse_unknown(value, names, where)
     checked = {k: option_checks.tolerance(v, f"{where}[{k!r}]") for k, v in value.items()}
