@@ -65,7 +65,7 @@ class OpenJudge(Judge):
 
 
 def is_open(size: int) -> bool:
-    """Whether a size stands for the open dimension, or for a multiple of it."""
+    """Whether a size is `OPEN` or a multiple: it stands for an open size."""
     return size > 0 and size % OPEN == 0
 
 

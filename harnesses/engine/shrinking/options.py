@@ -8,7 +8,7 @@ from harnesses.cell.names import DEFAULT_IMPLEMENTATION, LOWERINGS
 
 SECONDS = 120.0
 LIMIT = 60.0
-# The size that stands for the open dimension: a prime, so that few other sizes are multiples of it.
+# This size stands for the open dimension. It is a prime, so few sizes of programs are multiples.
 OPEN = 17
 
 

@@ -107,6 +107,8 @@ def _call_tf_function(step: Step, *operands: PyTree) -> list[PyTree]:
 @takes_sizes
 def _shape_assertion(step: Step, holds: PyTree, *sizes: PyTree, error_message: str) -> PyTree:
     """A condition of the sizes of the arguments. Raises ValueError where it does not hold."""
+    if is_known(holds) and all(as_sizes(holds)):
+        return []
     message = error_message.format(*map(_shown, sizes))
     remedy = (
         f"state the condition: polymorphic_constraints=[{_constraint(error_message, sizes)}] of "
@@ -116,11 +118,9 @@ def _shape_assertion(step: Step, holds: PyTree, *sizes: PyTree, error_message: s
         raise step.refused(
             f"it is not known whether the sizes of the arguments fit: {message}", remedy
         )
-    if not all(as_sizes(holds)):
-        has_names = any(export.is_symbolic_dim(as_sizes(s)[0]) for s in sizes if is_known(s))
-        what_to_do = f" What to do: {remedy}." if has_names else ""
-        raise ValueError(f"jax2tf.load: {message}{what_to_do}")
-    return []
+    has_names = any(export.is_symbolic_dim(as_sizes(s)[0]) for s in sizes if is_known(s))
+    what_to_do = f" What to do: {remedy}." if has_names else ""
+    raise ValueError(f"jax2tf.load: {message}{what_to_do}")
 
 
 def _constraint(error_message: str, operands: tuple[PyTree, ...]) -> str:
